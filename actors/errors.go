@@ -1,0 +1,53 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// Causes with which a handler's context ends, and states that callers meet.
+var (
+	// ErrQueueRevoked ends the context of a handler whose queue moves to another member. Nothing is sent back and no attempt
+	// is counted: the new owner delivers the message again.
+	ErrQueueRevoked = errors.New("queue revoked")
+	// ErrDraining ends the context of a handler that is still running when the drain deadline of a shutdown passes.
+	ErrDraining = errors.New("draining: the deadline of the shutdown passed")
+	// ErrOffsetCorrected ends the context of a handler whose queue was moved to another offset by the broker.
+	ErrOffsetCorrected = errors.New("offset corrected by the broker")
+	// ErrClosed is returned by a Runtime or Publisher that was shut down.
+	ErrClosed = errors.New("closed")
+	// ErrNoRoute says that no name server knows a topic.
+	ErrNoRoute = messages.ErrNoRoute
+)
+
+// ConfigError is one fault of a configuration.
+type ConfigError struct {
+	// Field as written in Go, e.g. ConcurrentConfig.Workers.
+	Field string
+	// Value that was given.
+	Value any
+	// Reason says what is wrong and what is allowed.
+	Reason string
+}
+
+// Error names field, value and reason.
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("%s = %v: %s", e.Field, e.Value, e.Reason)
+}
+
+// PanicError is a panic of user code, contained as a failed attempt.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error gives the panic's value; the stack is in the field.
+func (e *PanicError) Error() string { return fmt.Sprintf("handler panicked: %v", e.Value) }
+
+// Unwrap gives the panic's value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}

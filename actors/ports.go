@@ -1,0 +1,112 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// Transport is a way to reach one cluster: what runtime.New takes and an adapter implements (adapters/rocketmq). It holds
+// configuration only; a Link made from it carries the traffic.
+type Transport interface {
+	// Check reports every fault of the configuration; it causes no traffic.
+	Check() []*ConfigError
+	// Open makes a Link. It opens no connection: those are made on demand.
+	Open(LinkConfig) (Link, error)
+}
+
+// LinkConfig is what a Link needs from its owner.
+type LinkConfig struct {
+	// ClientID under which the client appears at the brokers.
+	ClientID string
+	// Log receives the adapter's lines; never nil.
+	Log logrus.FieldLogger
+	// Jitter gives numbers in [0,1) for back-off; never nil.
+	Jitter func() float64
+	// Calls receives what brokers ask of the client. It is called on a goroutine of the Link, may block until ctx ends, and
+	// its answer goes back unless the call is one-way (then nil).
+	Calls func(ctx context.Context, call *messages.BrokerCall) *messages.BrokerCallReply
+	// Changed is told of connections made and lost. It must not block.
+	Changed func(*messages.ConnectionChanged)
+}
+
+// Link carries the traffic of one client to one cluster. Every method may be called from any goroutine. Methods with a
+// context block until answered, ctx ends or the method's own time-out passes. Refusals are *messages.BrokerError, faults of
+// the network *messages.NetworkError.
+type Link interface {
+	Routes
+	Membership
+	Offsets
+	Puller
+	Sender
+	// Facts tells the state of every known connection.
+	Facts() []*messages.ConnectionFacts
+	// KeepBrokers closes connections to broker addresses that are not in the list. Name servers are not affected.
+	KeepBrokers(addresses []string)
+	// Close closes every connection and waits for the Link's goroutines. Pending requests end with an error.
+	Close() error
+}
+
+// Routes asks name servers.
+type Routes interface {
+	// Route gives the route of a topic (105); *messages.NoRouteError if no name server knows the topic (code 17).
+	Route(ctx context.Context, topic string) (*messages.TopicRoute, error)
+	// NameServers gives the configured addresses, for error texts.
+	NameServers() []string
+}
+
+// Membership announces a client and asks who else is there.
+type Membership interface {
+	// Heartbeat announces everything the client does to one broker (34).
+	Heartbeat(ctx context.Context, address string, h *messages.Heartbeat) error
+	// Unregister takes a consumer group (or a producer group, if consumer is empty) of this client off one broker (35).
+	Unregister(ctx context.Context, address, consumerGroup, producerGroup string) error
+	// Members lists the client ids of a group (38). A group without members is a *messages.BrokerError, not an empty list.
+	Members(ctx context.Context, address, group string) ([]string, error)
+}
+
+// Offsets reads and writes positions at a broker.
+type Offsets interface {
+	// Committed reads the group's offset (14); messages.ErrNoOffset only if the broker says QUERY_NOT_FOUND (22).
+	Committed(ctx context.Context, address, group string, q *messages.Queue) (int64, error)
+	// Commit stores the group's offset (15) and waits for the acknowledgement.
+	Commit(ctx context.Context, address, group string, q *messages.Queue, offset int64) error
+	// CommitOneWay stores the group's offset without waiting for an answer.
+	CommitOneWay(ctx context.Context, address, group string, q *messages.Queue, offset int64) error
+	// MinOffset (31), MaxOffset (30) and OffsetAt (29, first offset stored at or after a time) read a queue's bounds.
+	MinOffset(ctx context.Context, address string, q *messages.Queue) (int64, error)
+	MaxOffset(ctx context.Context, address string, q *messages.Queue) (int64, error)
+	OffsetAt(ctx context.Context, address string, q *messages.Queue, at time.Time) (int64, error)
+}
+
+// Puller pulls messages.
+type Puller interface {
+	// Pull sends a pull (11) and returns at once. done is called exactly once, with a reply or an error, on a goroutine of the
+	// Link; it must not block. cancel gives the pull up: done is then called soon with an error.
+	Pull(req *messages.PullRequest, done func(*messages.PullReply, error)) (cancel func())
+	// Decode turns the records of a reply into messages: one slab, bodies are sub-slices of the records. Corrupt records are
+	// reported by their queue offset (-1 if unreadable) and skipped.
+	Decode(reply *messages.PullReply, q *messages.Queue, group string) (slab []messages.Message, corrupt []CorruptRecord)
+}
+
+// CorruptRecord is a stored message that could not be decoded.
+type CorruptRecord struct {
+	// QueueOffset of the record; -1 if that could not be read.
+	QueueOffset int64
+	Reason      string
+}
+
+// Sender stores messages at a broker.
+type Sender interface {
+	// SendBack hands a message back for a later try (36).
+	SendBack(ctx context.Context, back *messages.SendBack) error
+	// Send stores one message or an encoded batch (310, 320).
+	Send(ctx context.Context, req *messages.SendRequest) (*messages.SendReceipt, error)
+	// EncodeBatch encodes several messages as the body of one batch send.
+	EncodeBatch(ms []*messages.Message) ([]byte, error)
+	// UniqueID makes a client-side message id (UNIQ_KEY).
+	UniqueID() string
+}
