@@ -60,13 +60,15 @@ const (
 	EventKind_EVENT_KIND_MESSAGE_CORRUPT       EventKind = 25
 	EventKind_EVENT_KIND_OFFSET_PERSIST_FAILED EventKind = 26
 	// Directive: an actor failed and was restarted.
-	EventKind_EVENT_KIND_ACTOR_RESTARTED       EventKind = 27
-	EventKind_EVENT_KIND_ACTOR_GAVE_UP         EventKind = 28
-	EventKind_EVENT_KIND_DEAD_LETTER           EventKind = 29
-	EventKind_EVENT_KIND_HANDLERS_ABANDONED    EventKind = 30
-	EventKind_EVENT_KIND_SUBSCRIPTION_MISMATCH EventKind = 31
-	EventKind_EVENT_KIND_OLDEST_IN_FLIGHT      EventKind = 32
-	EventKind_EVENT_KIND_CALL_REFUSED          EventKind = 33
+	EventKind_EVENT_KIND_ACTOR_RESTARTED        EventKind = 27
+	EventKind_EVENT_KIND_ACTOR_GAVE_UP          EventKind = 28
+	EventKind_EVENT_KIND_DEAD_LETTER            EventKind = 29
+	EventKind_EVENT_KIND_HANDLERS_ABANDONED     EventKind = 30
+	EventKind_EVENT_KIND_SUBSCRIPTION_MISMATCH  EventKind = 31
+	EventKind_EVENT_KIND_OLDEST_IN_FLIGHT       EventKind = 32
+	EventKind_EVENT_KIND_CALL_REFUSED           EventKind = 33
+	EventKind_EVENT_KIND_PULL_LOOP_SILENT       EventKind = 34
+	EventKind_EVENT_KIND_CONFIGURATION_REJECTED EventKind = 35
 )
 
 // Enum value maps for EventKind.
@@ -106,42 +108,46 @@ var (
 		31: "EVENT_KIND_SUBSCRIPTION_MISMATCH",
 		32: "EVENT_KIND_OLDEST_IN_FLIGHT",
 		33: "EVENT_KIND_CALL_REFUSED",
+		34: "EVENT_KIND_PULL_LOOP_SILENT",
+		35: "EVENT_KIND_CONFIGURATION_REJECTED",
 	}
 	EventKind_value = map[string]int32{
-		"EVENT_KIND_UNSPECIFIED":           0,
-		"EVENT_KIND_CLIENT_STARTED":        1,
-		"EVENT_KIND_CLIENT_STOPPING":       2,
-		"EVENT_KIND_CLIENT_STOPPED":        3,
-		"EVENT_KIND_GROUP_READY":           4,
-		"EVENT_KIND_GROUP_STOPPED":         5,
-		"EVENT_KIND_ROUTE_CHANGED":         6,
-		"EVENT_KIND_ROUTE_MISSING":         7,
-		"EVENT_KIND_ROUTE_FAILED":          8,
-		"EVENT_KIND_CONNECTED":             9,
-		"EVENT_KIND_DISCONNECTED":          10,
-		"EVENT_KIND_HEARTBEAT_FAILED":      11,
-		"EVENT_KIND_MEMBERS_UNUSABLE":      12,
-		"EVENT_KIND_REBALANCED":            13,
-		"EVENT_KIND_QUEUE_ASSIGNED":        14,
-		"EVENT_KIND_QUEUE_REVOKING":        15,
-		"EVENT_KIND_QUEUE_REVOKED":         16,
-		"EVENT_KIND_START_OFFSET_FAILED":   17,
-		"EVENT_KIND_OFFSET_CORRECTED":      18,
-		"EVENT_KIND_PULL_DELAYED":          19,
-		"EVENT_KIND_HANDLER_FAILED":        20,
-		"EVENT_KIND_HANDLER_PANICKED":      21,
-		"EVENT_KIND_HANDED_BACK":           22,
-		"EVENT_KIND_DEAD_LETTERED":         23,
-		"EVENT_KIND_HAND_BACK_FAILED":      24,
-		"EVENT_KIND_MESSAGE_CORRUPT":       25,
-		"EVENT_KIND_OFFSET_PERSIST_FAILED": 26,
-		"EVENT_KIND_ACTOR_RESTARTED":       27,
-		"EVENT_KIND_ACTOR_GAVE_UP":         28,
-		"EVENT_KIND_DEAD_LETTER":           29,
-		"EVENT_KIND_HANDLERS_ABANDONED":    30,
-		"EVENT_KIND_SUBSCRIPTION_MISMATCH": 31,
-		"EVENT_KIND_OLDEST_IN_FLIGHT":      32,
-		"EVENT_KIND_CALL_REFUSED":          33,
+		"EVENT_KIND_UNSPECIFIED":            0,
+		"EVENT_KIND_CLIENT_STARTED":         1,
+		"EVENT_KIND_CLIENT_STOPPING":        2,
+		"EVENT_KIND_CLIENT_STOPPED":         3,
+		"EVENT_KIND_GROUP_READY":            4,
+		"EVENT_KIND_GROUP_STOPPED":          5,
+		"EVENT_KIND_ROUTE_CHANGED":          6,
+		"EVENT_KIND_ROUTE_MISSING":          7,
+		"EVENT_KIND_ROUTE_FAILED":           8,
+		"EVENT_KIND_CONNECTED":              9,
+		"EVENT_KIND_DISCONNECTED":           10,
+		"EVENT_KIND_HEARTBEAT_FAILED":       11,
+		"EVENT_KIND_MEMBERS_UNUSABLE":       12,
+		"EVENT_KIND_REBALANCED":             13,
+		"EVENT_KIND_QUEUE_ASSIGNED":         14,
+		"EVENT_KIND_QUEUE_REVOKING":         15,
+		"EVENT_KIND_QUEUE_REVOKED":          16,
+		"EVENT_KIND_START_OFFSET_FAILED":    17,
+		"EVENT_KIND_OFFSET_CORRECTED":       18,
+		"EVENT_KIND_PULL_DELAYED":           19,
+		"EVENT_KIND_HANDLER_FAILED":         20,
+		"EVENT_KIND_HANDLER_PANICKED":       21,
+		"EVENT_KIND_HANDED_BACK":            22,
+		"EVENT_KIND_DEAD_LETTERED":          23,
+		"EVENT_KIND_HAND_BACK_FAILED":       24,
+		"EVENT_KIND_MESSAGE_CORRUPT":        25,
+		"EVENT_KIND_OFFSET_PERSIST_FAILED":  26,
+		"EVENT_KIND_ACTOR_RESTARTED":        27,
+		"EVENT_KIND_ACTOR_GAVE_UP":          28,
+		"EVENT_KIND_DEAD_LETTER":            29,
+		"EVENT_KIND_HANDLERS_ABANDONED":     30,
+		"EVENT_KIND_SUBSCRIPTION_MISMATCH":  31,
+		"EVENT_KIND_OLDEST_IN_FLIGHT":       32,
+		"EVENT_KIND_CALL_REFUSED":           33,
+		"EVENT_KIND_PULL_LOOP_SILENT":       34,
+		"EVENT_KIND_CONFIGURATION_REJECTED": 35,
 	}
 )
 
@@ -355,7 +361,7 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\afailure\x18\r \x01(\v2\x12.troupe.v1.FailureR\afailure\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x0e \x01(\tR\tmessageId\x12\x14\n" +
-	"\x05stack\x18\x0f \x01(\tR\x05stack*\xac\b\n" +
+	"\x05stack\x18\x0f \x01(\tR\x05stack*\xf4\b\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19EVENT_KIND_CLIENT_STARTED\x10\x01\x12\x1e\n" +
@@ -391,7 +397,9 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\x1dEVENT_KIND_HANDLERS_ABANDONED\x10\x1e\x12$\n" +
 	" EVENT_KIND_SUBSCRIPTION_MISMATCH\x10\x1f\x12\x1f\n" +
 	"\x1bEVENT_KIND_OLDEST_IN_FLIGHT\x10 \x12\x1b\n" +
-	"\x17EVENT_KIND_CALL_REFUSED\x10!B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
+	"\x17EVENT_KIND_CALL_REFUSED\x10!\x12\x1f\n" +
+	"\x1bEVENT_KIND_PULL_LOOP_SILENT\x10\"\x12%\n" +
+	"!EVENT_KIND_CONFIGURATION_REJECTED\x10#B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
 	file_troupe_v1_events_proto_rawDescOnce sync.Once

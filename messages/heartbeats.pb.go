@@ -158,51 +158,6 @@ func (x *Withdrawn) GetGroup() string {
 	return ""
 }
 
-// AnnounceProducer adds a producer group to the heartbeat.
-type AnnounceProducer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AnnounceProducer) Reset() {
-	*x = AnnounceProducer{}
-	mi := &file_troupe_v1_heartbeats_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AnnounceProducer) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AnnounceProducer) ProtoMessage() {}
-
-func (x *AnnounceProducer) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_heartbeats_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AnnounceProducer.ProtoReflect.Descriptor instead.
-func (*AnnounceProducer) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *AnnounceProducer) GetGroup() string {
-	if x != nil {
-		return x.Group
-	}
-	return ""
-}
-
 // BeatNow asks for a heartbeat to every broker at once, e.g. when a member list lacks this client.
 type BeatNow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -212,7 +167,7 @@ type BeatNow struct {
 
 func (x *BeatNow) Reset() {
 	*x = BeatNow{}
-	mi := &file_troupe_v1_heartbeats_proto_msgTypes[4]
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -224,7 +179,7 @@ func (x *BeatNow) String() string {
 func (*BeatNow) ProtoMessage() {}
 
 func (x *BeatNow) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_heartbeats_proto_msgTypes[4]
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -237,7 +192,7 @@ func (x *BeatNow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatNow.ProtoReflect.Descriptor instead.
 func (*BeatNow) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{4}
+	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{3}
 }
 
 // HeartbeatTick is the timer of the regular heartbeat.
@@ -249,7 +204,7 @@ type HeartbeatTick struct {
 
 func (x *HeartbeatTick) Reset() {
 	*x = HeartbeatTick{}
-	mi := &file_troupe_v1_heartbeats_proto_msgTypes[5]
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -261,7 +216,7 @@ func (x *HeartbeatTick) String() string {
 func (*HeartbeatTick) ProtoMessage() {}
 
 func (x *HeartbeatTick) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_heartbeats_proto_msgTypes[5]
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -274,7 +229,7 @@ func (x *HeartbeatTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatTick.ProtoReflect.Descriptor instead.
 func (*HeartbeatTick) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{5}
+	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{4}
 }
 
 // HeartbeatDone is the result of one heartbeat to one broker.
@@ -288,7 +243,7 @@ type HeartbeatDone struct {
 
 func (x *HeartbeatDone) Reset() {
 	*x = HeartbeatDone{}
-	mi := &file_troupe_v1_heartbeats_proto_msgTypes[6]
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -300,7 +255,7 @@ func (x *HeartbeatDone) String() string {
 func (*HeartbeatDone) ProtoMessage() {}
 
 func (x *HeartbeatDone) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_heartbeats_proto_msgTypes[6]
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -313,7 +268,7 @@ func (x *HeartbeatDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatDone.ProtoReflect.Descriptor instead.
 func (*HeartbeatDone) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{6}
+	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *HeartbeatDone) GetAddress() string {
@@ -340,7 +295,7 @@ type Announced struct {
 
 func (x *Announced) Reset() {
 	*x = Announced{}
-	mi := &file_troupe_v1_heartbeats_proto_msgTypes[7]
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -352,7 +307,7 @@ func (x *Announced) String() string {
 func (*Announced) ProtoMessage() {}
 
 func (x *Announced) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_heartbeats_proto_msgTypes[7]
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -365,7 +320,7 @@ func (x *Announced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Announced.ProtoReflect.Descriptor instead.
 func (*Announced) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{7}
+	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Announced) GetAddress() string {
@@ -386,7 +341,7 @@ type UnregisterDone struct {
 
 func (x *UnregisterDone) Reset() {
 	*x = UnregisterDone{}
-	mi := &file_troupe_v1_heartbeats_proto_msgTypes[8]
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -398,7 +353,7 @@ func (x *UnregisterDone) String() string {
 func (*UnregisterDone) ProtoMessage() {}
 
 func (x *UnregisterDone) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_heartbeats_proto_msgTypes[8]
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -411,7 +366,7 @@ func (x *UnregisterDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnregisterDone.ProtoReflect.Descriptor instead.
 func (*UnregisterDone) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{8}
+	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *UnregisterDone) GetGroup() string {
@@ -428,7 +383,52 @@ func (x *UnregisterDone) GetFailures() []*Failure {
 	return nil
 }
 
-// StopHeartbeats ends the heartbeats and unregisters producer groups.
+// BeatAgain is the timer that repeats a failed heartbeat to one broker.
+type BeatAgain struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeatAgain) Reset() {
+	*x = BeatAgain{}
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeatAgain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeatAgain) ProtoMessage() {}
+
+func (x *BeatAgain) ProtoReflect() protoreflect.Message {
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeatAgain.ProtoReflect.Descriptor instead.
+func (*BeatAgain) Descriptor() ([]byte, []int) {
+	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *BeatAgain) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+// StopHeartbeats ends the heartbeats.
 type StopHeartbeats struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -512,8 +512,6 @@ const file_troupe_v1_heartbeats_proto_rawDesc = "" +
 	"\rWithdrawGroup\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\"!\n" +
 	"\tWithdrawn\x12\x14\n" +
-	"\x05group\x18\x01 \x01(\tR\x05group\"(\n" +
-	"\x10AnnounceProducer\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\"\t\n" +
 	"\aBeatNow\"\x0f\n" +
 	"\rHeartbeatTick\"W\n" +
@@ -524,7 +522,9 @@ const file_troupe_v1_heartbeats_proto_rawDesc = "" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\"V\n" +
 	"\x0eUnregisterDone\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12.\n" +
-	"\bfailures\x18\x02 \x03(\v2\x12.troupe.v1.FailureR\bfailures\"\x10\n" +
+	"\bfailures\x18\x02 \x03(\v2\x12.troupe.v1.FailureR\bfailures\"%\n" +
+	"\tBeatAgain\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\"\x10\n" +
 	"\x0eStopHeartbeats\"\x13\n" +
 	"\x11HeartbeatsStoppedB/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
@@ -545,12 +545,12 @@ var file_troupe_v1_heartbeats_proto_goTypes = []any{
 	(*AnnounceGroup)(nil),     // 0: troupe.v1.AnnounceGroup
 	(*WithdrawGroup)(nil),     // 1: troupe.v1.WithdrawGroup
 	(*Withdrawn)(nil),         // 2: troupe.v1.Withdrawn
-	(*AnnounceProducer)(nil),  // 3: troupe.v1.AnnounceProducer
-	(*BeatNow)(nil),           // 4: troupe.v1.BeatNow
-	(*HeartbeatTick)(nil),     // 5: troupe.v1.HeartbeatTick
-	(*HeartbeatDone)(nil),     // 6: troupe.v1.HeartbeatDone
-	(*Announced)(nil),         // 7: troupe.v1.Announced
-	(*UnregisterDone)(nil),    // 8: troupe.v1.UnregisterDone
+	(*BeatNow)(nil),           // 3: troupe.v1.BeatNow
+	(*HeartbeatTick)(nil),     // 4: troupe.v1.HeartbeatTick
+	(*HeartbeatDone)(nil),     // 5: troupe.v1.HeartbeatDone
+	(*Announced)(nil),         // 6: troupe.v1.Announced
+	(*UnregisterDone)(nil),    // 7: troupe.v1.UnregisterDone
+	(*BeatAgain)(nil),         // 8: troupe.v1.BeatAgain
 	(*StopHeartbeats)(nil),    // 9: troupe.v1.StopHeartbeats
 	(*HeartbeatsStopped)(nil), // 10: troupe.v1.HeartbeatsStopped
 	(*GroupData)(nil),         // 11: troupe.v1.GroupData

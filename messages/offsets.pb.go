@@ -298,59 +298,6 @@ func (x *OffsetPersisted) GetFailure() *Failure {
 	return nil
 }
 
-// OffsetsCommitted is the result of one round of commits to one broker.
-type OffsetsCommitted struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Broker        string                 `protobuf:"bytes,1,opt,name=broker,proto3" json:"broker,omitempty"`
-	Results       []*OffsetPersisted     `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *OffsetsCommitted) Reset() {
-	*x = OffsetsCommitted{}
-	mi := &file_troupe_v1_offsets_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *OffsetsCommitted) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*OffsetsCommitted) ProtoMessage() {}
-
-func (x *OffsetsCommitted) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_offsets_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use OffsetsCommitted.ProtoReflect.Descriptor instead.
-func (*OffsetsCommitted) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_offsets_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *OffsetsCommitted) GetBroker() string {
-	if x != nil {
-		return x.Broker
-	}
-	return ""
-}
-
-func (x *OffsetsCommitted) GetResults() []*OffsetPersisted {
-	if x != nil {
-		return x.Results
-	}
-	return nil
-}
-
 var File_troupe_v1_offsets_proto protoreflect.FileDescriptor
 
 const file_troupe_v1_offsets_proto_rawDesc = "" +
@@ -371,10 +318,7 @@ const file_troupe_v1_offsets_proto_rawDesc = "" +
 	"\x0fOffsetPersisted\x12&\n" +
 	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12,\n" +
-	"\afailure\x18\x03 \x01(\v2\x12.troupe.v1.FailureR\afailure\"`\n" +
-	"\x10OffsetsCommitted\x12\x16\n" +
-	"\x06broker\x18\x01 \x01(\tR\x06broker\x124\n" +
-	"\aresults\x18\x02 \x03(\v2\x1a.troupe.v1.OffsetPersistedR\aresultsB/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
+	"\afailure\x18\x03 \x01(\v2\x12.troupe.v1.FailureR\afailureB/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
 	file_troupe_v1_offsets_proto_rawDescOnce sync.Once
@@ -388,30 +332,28 @@ func file_troupe_v1_offsets_proto_rawDescGZIP() []byte {
 	return file_troupe_v1_offsets_proto_rawDescData
 }
 
-var file_troupe_v1_offsets_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_troupe_v1_offsets_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_troupe_v1_offsets_proto_goTypes = []any{
-	(*LocateStart)(nil),      // 0: troupe.v1.LocateStart
-	(*StartLocated)(nil),     // 1: troupe.v1.StartLocated
-	(*PersistTick)(nil),      // 2: troupe.v1.PersistTick
-	(*PersistOffset)(nil),    // 3: troupe.v1.PersistOffset
-	(*OffsetPersisted)(nil),  // 4: troupe.v1.OffsetPersisted
-	(*OffsetsCommitted)(nil), // 5: troupe.v1.OffsetsCommitted
-	(*Queue)(nil),            // 6: troupe.v1.Queue
-	(*Failure)(nil),          // 7: troupe.v1.Failure
+	(*LocateStart)(nil),     // 0: troupe.v1.LocateStart
+	(*StartLocated)(nil),    // 1: troupe.v1.StartLocated
+	(*PersistTick)(nil),     // 2: troupe.v1.PersistTick
+	(*PersistOffset)(nil),   // 3: troupe.v1.PersistOffset
+	(*OffsetPersisted)(nil), // 4: troupe.v1.OffsetPersisted
+	(*Queue)(nil),           // 5: troupe.v1.Queue
+	(*Failure)(nil),         // 6: troupe.v1.Failure
 }
 var file_troupe_v1_offsets_proto_depIdxs = []int32{
-	6, // 0: troupe.v1.LocateStart.queue:type_name -> troupe.v1.Queue
-	6, // 1: troupe.v1.StartLocated.queue:type_name -> troupe.v1.Queue
-	7, // 2: troupe.v1.StartLocated.failure:type_name -> troupe.v1.Failure
-	6, // 3: troupe.v1.PersistOffset.queue:type_name -> troupe.v1.Queue
-	6, // 4: troupe.v1.OffsetPersisted.queue:type_name -> troupe.v1.Queue
-	7, // 5: troupe.v1.OffsetPersisted.failure:type_name -> troupe.v1.Failure
-	4, // 6: troupe.v1.OffsetsCommitted.results:type_name -> troupe.v1.OffsetPersisted
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	5, // 0: troupe.v1.LocateStart.queue:type_name -> troupe.v1.Queue
+	5, // 1: troupe.v1.StartLocated.queue:type_name -> troupe.v1.Queue
+	6, // 2: troupe.v1.StartLocated.failure:type_name -> troupe.v1.Failure
+	5, // 3: troupe.v1.PersistOffset.queue:type_name -> troupe.v1.Queue
+	5, // 4: troupe.v1.OffsetPersisted.queue:type_name -> troupe.v1.Queue
+	6, // 5: troupe.v1.OffsetPersisted.failure:type_name -> troupe.v1.Failure
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_troupe_v1_offsets_proto_init() }
@@ -426,7 +368,7 @@ func file_troupe_v1_offsets_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_troupe_v1_offsets_proto_rawDesc), len(file_troupe_v1_offsets_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -207,6 +207,88 @@ func (*Resume) Descriptor() ([]byte, []int) {
 	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{2}
 }
 
+// StopPulling asks a Puller to give its outstanding pull up, to wait for its end and then to stop.
+type StopPulling struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopPulling) Reset() {
+	*x = StopPulling{}
+	mi := &file_troupe_v1_queue_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopPulling) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopPulling) ProtoMessage() {}
+
+func (x *StopPulling) ProtoReflect() protoreflect.Message {
+	mi := &file_troupe_v1_queue_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopPulling.ProtoReflect.Descriptor instead.
+func (*StopPulling) Descriptor() ([]byte, []int) {
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{3}
+}
+
+// ConsumerRestarted tells an AssignedQueue that its Consumer came back after a failure and expects messages from next on.
+type ConsumerRestarted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Next          int64                  `protobuf:"varint,1,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConsumerRestarted) Reset() {
+	*x = ConsumerRestarted{}
+	mi := &file_troupe_v1_queue_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConsumerRestarted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConsumerRestarted) ProtoMessage() {}
+
+func (x *ConsumerRestarted) ProtoReflect() protoreflect.Message {
+	mi := &file_troupe_v1_queue_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConsumerRestarted.ProtoReflect.Descriptor instead.
+func (*ConsumerRestarted) Descriptor() ([]byte, []int) {
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ConsumerRestarted) GetNext() int64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
 // PullAnswered is the end of one pull: exactly one for each.
 type PullAnswered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -220,7 +302,7 @@ type PullAnswered struct {
 
 func (x *PullAnswered) Reset() {
 	*x = PullAnswered{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[3]
+	mi := &file_troupe_v1_queue_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -232,7 +314,7 @@ func (x *PullAnswered) String() string {
 func (*PullAnswered) ProtoMessage() {}
 
 func (x *PullAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[3]
+	mi := &file_troupe_v1_queue_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -245,7 +327,7 @@ func (x *PullAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullAnswered.ProtoReflect.Descriptor instead.
 func (*PullAnswered) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{3}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PullAnswered) GetRequest() int64 {
@@ -278,7 +360,7 @@ type PullAgain struct {
 
 func (x *PullAgain) Reset() {
 	*x = PullAgain{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[4]
+	mi := &file_troupe_v1_queue_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -290,7 +372,7 @@ func (x *PullAgain) String() string {
 func (*PullAgain) ProtoMessage() {}
 
 func (x *PullAgain) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[4]
+	mi := &file_troupe_v1_queue_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -303,7 +385,7 @@ func (x *PullAgain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullAgain.ProtoReflect.Descriptor instead.
 func (*PullAgain) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{4}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{6}
 }
 
 // Pulled hands an answer with its records still encoded to the Consumer.
@@ -318,7 +400,7 @@ type Pulled struct {
 
 func (x *Pulled) Reset() {
 	*x = Pulled{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[5]
+	mi := &file_troupe_v1_queue_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -330,7 +412,7 @@ func (x *Pulled) String() string {
 func (*Pulled) ProtoMessage() {}
 
 func (x *Pulled) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[5]
+	mi := &file_troupe_v1_queue_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -343,7 +425,7 @@ func (x *Pulled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pulled.ProtoReflect.Descriptor instead.
 func (*Pulled) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{5}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Pulled) GetOffset() int64 {
@@ -369,7 +451,7 @@ type Credit struct {
 
 func (x *Credit) Reset() {
 	*x = Credit{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[6]
+	mi := &file_troupe_v1_queue_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -381,7 +463,7 @@ func (x *Credit) String() string {
 func (*Credit) ProtoMessage() {}
 
 func (x *Credit) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[6]
+	mi := &file_troupe_v1_queue_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -394,7 +476,7 @@ func (x *Credit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credit.ProtoReflect.Descriptor instead.
 func (*Credit) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{6}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{8}
 }
 
 // OffsetIllegal is the Puller's typed failure, escalated to its AssignedQueue: the broker refused the offset
@@ -411,7 +493,7 @@ type OffsetIllegal struct {
 
 func (x *OffsetIllegal) Reset() {
 	*x = OffsetIllegal{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[7]
+	mi := &file_troupe_v1_queue_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -423,7 +505,7 @@ func (x *OffsetIllegal) String() string {
 func (*OffsetIllegal) ProtoMessage() {}
 
 func (x *OffsetIllegal) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[7]
+	mi := &file_troupe_v1_queue_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -436,7 +518,7 @@ func (x *OffsetIllegal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OffsetIllegal.ProtoReflect.Descriptor instead.
 func (*OffsetIllegal) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{7}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *OffsetIllegal) GetAsked() int64 {
@@ -476,7 +558,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[8]
+	mi := &file_troupe_v1_queue_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -488,7 +570,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[8]
+	mi := &file_troupe_v1_queue_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -501,7 +583,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{8}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{10}
 }
 
 // Drain asks a Consumer to take no more, to let running handlers end within the grace and then to cancel them.
@@ -515,7 +597,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[9]
+	mi := &file_troupe_v1_queue_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -527,7 +609,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[9]
+	mi := &file_troupe_v1_queue_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -540,7 +622,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{9}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Drain) GetReason() RevokeReason {
@@ -567,7 +649,7 @@ type DrainTick struct {
 
 func (x *DrainTick) Reset() {
 	*x = DrainTick{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[10]
+	mi := &file_troupe_v1_queue_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -579,7 +661,7 @@ func (x *DrainTick) String() string {
 func (*DrainTick) ProtoMessage() {}
 
 func (x *DrainTick) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[10]
+	mi := &file_troupe_v1_queue_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -592,7 +674,7 @@ func (x *DrainTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainTick.ProtoReflect.Descriptor instead.
 func (*DrainTick) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{10}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DrainTick) GetCancelled() bool {
@@ -614,7 +696,7 @@ type Drained struct {
 
 func (x *Drained) Reset() {
 	*x = Drained{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[11]
+	mi := &file_troupe_v1_queue_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +708,7 @@ func (x *Drained) String() string {
 func (*Drained) ProtoMessage() {}
 
 func (x *Drained) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[11]
+	mi := &file_troupe_v1_queue_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +721,7 @@ func (x *Drained) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drained.ProtoReflect.Descriptor instead.
 func (*Drained) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{11}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Drained) GetCommitted() int64 {
@@ -666,7 +748,7 @@ type StartAt struct {
 
 func (x *StartAt) Reset() {
 	*x = StartAt{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[12]
+	mi := &file_troupe_v1_queue_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +760,7 @@ func (x *StartAt) String() string {
 func (*StartAt) ProtoMessage() {}
 
 func (x *StartAt) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[12]
+	mi := &file_troupe_v1_queue_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +773,7 @@ func (x *StartAt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartAt.ProtoReflect.Descriptor instead.
 func (*StartAt) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{12}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StartAt) GetOffset() int64 {
@@ -710,7 +792,7 @@ type StartRetry struct {
 
 func (x *StartRetry) Reset() {
 	*x = StartRetry{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[13]
+	mi := &file_troupe_v1_queue_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +804,7 @@ func (x *StartRetry) String() string {
 func (*StartRetry) ProtoMessage() {}
 
 func (x *StartRetry) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[13]
+	mi := &file_troupe_v1_queue_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +817,7 @@ func (x *StartRetry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartRetry.ProtoReflect.Descriptor instead.
 func (*StartRetry) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{13}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{15}
 }
 
 // Redeliver is the timer of messages whose hand-back failed and that are tried again locally.
@@ -747,7 +829,7 @@ type Redeliver struct {
 
 func (x *Redeliver) Reset() {
 	*x = Redeliver{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[14]
+	mi := &file_troupe_v1_queue_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -759,7 +841,7 @@ func (x *Redeliver) String() string {
 func (*Redeliver) ProtoMessage() {}
 
 func (x *Redeliver) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[14]
+	mi := &file_troupe_v1_queue_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -772,7 +854,7 @@ func (x *Redeliver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redeliver.ProtoReflect.Descriptor instead.
 func (*Redeliver) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{14}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{16}
 }
 
 var File_troupe_v1_queue_proto protoreflect.FileDescriptor
@@ -784,7 +866,10 @@ const file_troupe_v1_queue_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.troupe.v1.RevokeReasonR\x06reason\x12!\n" +
 	"\fgrace_millis\x18\x02 \x01(\x03R\vgraceMillis\"\a\n" +
 	"\x05Pause\"\b\n" +
-	"\x06Resume\"\x82\x01\n" +
+	"\x06Resume\"\r\n" +
+	"\vStopPulling\"'\n" +
+	"\x11ConsumerRestarted\x12\x12\n" +
+	"\x04next\x18\x01 \x01(\x03R\x04next\"\x82\x01\n" +
 	"\fPullAnswered\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x03R\arequest\x12*\n" +
 	"\x05reply\x18\x02 \x01(\v2\x14.troupe.v1.PullReplyR\x05reply\x12,\n" +
@@ -835,32 +920,34 @@ func file_troupe_v1_queue_proto_rawDescGZIP() []byte {
 }
 
 var file_troupe_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_troupe_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_troupe_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_troupe_v1_queue_proto_goTypes = []any{
-	(RevokeReason)(0),     // 0: troupe.v1.RevokeReason
-	(*Revoke)(nil),        // 1: troupe.v1.Revoke
-	(*Pause)(nil),         // 2: troupe.v1.Pause
-	(*Resume)(nil),        // 3: troupe.v1.Resume
-	(*PullAnswered)(nil),  // 4: troupe.v1.PullAnswered
-	(*PullAgain)(nil),     // 5: troupe.v1.PullAgain
-	(*Pulled)(nil),        // 6: troupe.v1.Pulled
-	(*Credit)(nil),        // 7: troupe.v1.Credit
-	(*OffsetIllegal)(nil), // 8: troupe.v1.OffsetIllegal
-	(*Settled)(nil),       // 9: troupe.v1.Settled
-	(*Drain)(nil),         // 10: troupe.v1.Drain
-	(*DrainTick)(nil),     // 11: troupe.v1.DrainTick
-	(*Drained)(nil),       // 12: troupe.v1.Drained
-	(*StartAt)(nil),       // 13: troupe.v1.StartAt
-	(*StartRetry)(nil),    // 14: troupe.v1.StartRetry
-	(*Redeliver)(nil),     // 15: troupe.v1.Redeliver
-	(*PullReply)(nil),     // 16: troupe.v1.PullReply
-	(*Failure)(nil),       // 17: troupe.v1.Failure
+	(RevokeReason)(0),         // 0: troupe.v1.RevokeReason
+	(*Revoke)(nil),            // 1: troupe.v1.Revoke
+	(*Pause)(nil),             // 2: troupe.v1.Pause
+	(*Resume)(nil),            // 3: troupe.v1.Resume
+	(*StopPulling)(nil),       // 4: troupe.v1.StopPulling
+	(*ConsumerRestarted)(nil), // 5: troupe.v1.ConsumerRestarted
+	(*PullAnswered)(nil),      // 6: troupe.v1.PullAnswered
+	(*PullAgain)(nil),         // 7: troupe.v1.PullAgain
+	(*Pulled)(nil),            // 8: troupe.v1.Pulled
+	(*Credit)(nil),            // 9: troupe.v1.Credit
+	(*OffsetIllegal)(nil),     // 10: troupe.v1.OffsetIllegal
+	(*Settled)(nil),           // 11: troupe.v1.Settled
+	(*Drain)(nil),             // 12: troupe.v1.Drain
+	(*DrainTick)(nil),         // 13: troupe.v1.DrainTick
+	(*Drained)(nil),           // 14: troupe.v1.Drained
+	(*StartAt)(nil),           // 15: troupe.v1.StartAt
+	(*StartRetry)(nil),        // 16: troupe.v1.StartRetry
+	(*Redeliver)(nil),         // 17: troupe.v1.Redeliver
+	(*PullReply)(nil),         // 18: troupe.v1.PullReply
+	(*Failure)(nil),           // 19: troupe.v1.Failure
 }
 var file_troupe_v1_queue_proto_depIdxs = []int32{
 	0,  // 0: troupe.v1.Revoke.reason:type_name -> troupe.v1.RevokeReason
-	16, // 1: troupe.v1.PullAnswered.reply:type_name -> troupe.v1.PullReply
-	17, // 2: troupe.v1.PullAnswered.failure:type_name -> troupe.v1.Failure
-	16, // 3: troupe.v1.Pulled.reply:type_name -> troupe.v1.PullReply
+	18, // 1: troupe.v1.PullAnswered.reply:type_name -> troupe.v1.PullReply
+	19, // 2: troupe.v1.PullAnswered.failure:type_name -> troupe.v1.Failure
+	18, // 3: troupe.v1.Pulled.reply:type_name -> troupe.v1.PullReply
 	0,  // 4: troupe.v1.Drain.reason:type_name -> troupe.v1.RevokeReason
 	5,  // [5:5] is the sub-list for method output_type
 	5,  // [5:5] is the sub-list for method input_type
@@ -882,7 +969,7 @@ func file_troupe_v1_queue_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_troupe_v1_queue_proto_rawDesc), len(file_troupe_v1_queue_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

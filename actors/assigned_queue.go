@@ -1,0 +1,265 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/troupe-mq/troupe/actors/kit"
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// AssignedQueue is one queue that this member owns; it supervises the queue's Puller and Consumer.
+//
+//	Owns        the assignment: cursor, window and status, which survive restarts of the two below
+//	Parent      Rebalancer
+//	In          StartLocated, StartRetry, OffsetIllegal, ConsumerRestarted, Pause, Resume, Revoke, Drained,
+//	            OffsetPersisted, persistOverdue, ChildStopped
+//	Out         LocateStart, trackOffset, PersistOffset to the OffsetPersister; StartAt, Drain to the Consumer;
+//	            StopPulling, Pause, Resume to the Puller; QueueRevoked to the parent
+//	States      locating, running, correcting, draining, persisting, revoked
+//	Invariants  never two Pullers; no pull before the start offset is known; QueueRevoked is told once, after the final
+//	            offset was stored or could not be
+//	Restart     locates the start offset again: everything not persisted is delivered again
+//	Source      ProcessQueue, RebalancePushImpl.removeUnnecessaryMessageQueue (protocol.md 5.4–5.6)
+type AssignedQueue struct {
+	env    *Env
+	group  *groupContext
+	q      *assignment
+	paused bool
+
+	consumer kit.Ref
+	puller   kit.Ref
+	failures int
+	revoke   *messages.Revoke
+	outcome  *messages.QueueRevoked
+	final    int64
+	tries    int
+}
+
+// Phases of a queue, as told by the topology.
+const (
+	phaseLocating   = "locating"
+	phaseRunning    = "running"
+	phaseCorrecting = "correcting"
+	phaseDraining   = "draining"
+	phasePersisting = "persisting"
+	phaseRevoked    = "revoked"
+)
+
+const (
+	consumerName = "consumer"
+	pullerName   = "puller"
+)
+
+// The final offset is tried twice; a broker that is silent as long as this is given up.
+const (
+	finalPersistTries   = 2
+	finalPersistTimeout = commitTimeout + 2*time.Second
+)
+
+type persistOverdue struct{ try int }
+
+// Receive handles one message.
+func (a *AssignedQueue) Receive(c *kit.Context, m kit.Message) {
+	switch m := m.(type) {
+	case kit.Started:
+		a.q.reset()
+		a.locate(c)
+	case *messages.StartRetry:
+		a.locate(c)
+	case *messages.StartLocated:
+		a.located(c, m)
+	case *messages.OffsetIllegal:
+		a.correct(c, m)
+	case *messages.ConsumerRestarted:
+		a.rewind(c, m.GetNext())
+	case *messages.Pause:
+		a.paused = true
+		c.Tell(a.puller, m)
+	case *messages.Resume:
+		a.paused = false
+		c.Tell(a.puller, m)
+	case *messages.Revoke:
+		a.revoked(c, m)
+	case *messages.Drained:
+		a.drained(c, m)
+	case *messages.OffsetPersisted:
+		a.persisted(c, m)
+	case *persistOverdue:
+		if m.try == a.tries {
+			a.finish(c, &messages.Failure{Cause: &messages.Failure_Other{Other: "the offset was not acknowledged in time"}})
+		}
+	case kit.ChildStopped:
+		a.childStopped(c, m)
+	case kit.Stopping:
+		a.q.abandon()
+	}
+}
+
+func (a *AssignedQueue) phase() string { return a.q.status.phase.get() }
+
+func (a *AssignedQueue) locate(c *kit.Context) {
+	if a.revoke != nil {
+		return
+	}
+	a.q.status.phase.set(phaseLocating)
+	c.Tell(a.group.offsets, &messages.LocateStart{Queue: a.q.queue})
+}
+
+func (a *AssignedQueue) located(c *kit.Context, m *messages.StartLocated) {
+	if a.phase() != phaseLocating || a.revoke != nil {
+		return
+	}
+	if m.GetFailure() != nil {
+		a.failures++
+		delay := backOff(500*time.Millisecond, 5*time.Second, a.failures)
+		a.env.Events.Record(&messages.Event{
+			Kind: messages.EventKind_EVENT_KIND_START_OFFSET_FAILED, Group: a.group.spec.Name, Queue: a.q.queue,
+			Failure: m.GetFailure(), DelayMillis: delay.Milliseconds(),
+		})
+		c.After(delay, &messages.StartRetry{})
+		return
+	}
+	a.failures = 0
+	a.q.startAt(m.GetOffset())
+	persisted := m.GetOffset()
+	if m.GetOrigin() != "stored" {
+		persisted = -1 // nothing is stored yet: the first tick stores where the group began
+	}
+	a.q.status.persisted.Store(persisted)
+	c.Tell(a.group.offsets, &trackOffset{key: a.q.key, status: a.q.status, start: persisted})
+	a.q.status.phase.set(phaseRunning)
+	a.consumer = c.Spawn(kit.Spec{
+		Role: "Consumer", Name: consumerName,
+		New: func() kit.Actor { return newConsumer(a.env, a.group, a.q) },
+	})
+	a.spawnPuller(c)
+	a.env.Events.Record(&messages.Event{
+		Kind: messages.EventKind_EVENT_KIND_QUEUE_ASSIGNED, Group: a.group.spec.Name, Queue: a.q.queue,
+		Offset: m.GetOffset(), Text: m.GetOrigin(),
+	})
+}
+
+func (a *AssignedQueue) spawnPuller(c *kit.Context) {
+	consumer := a.consumer
+	a.puller = c.Spawn(kit.Spec{
+		Role: "Puller", Name: pullerName, Phase: a.q.status.waiting.get,
+		New: func() kit.Actor {
+			return &Puller{env: a.env, group: a.group, q: a.q, consumer: consumer, paused: a.paused}
+		},
+	})
+}
+
+// correct is the directive OFFSET_ILLEGAL: cached messages are discarded, the offset is corrected and persisted, and a
+// fresh Puller starts there. The broker's next offset is taken (protocol.md 7.3): its minimum if we were below, its
+// maximum if we were beyond.
+func (a *AssignedQueue) correct(c *kit.Context, m *messages.OffsetIllegal) {
+	if a.phase() != phaseRunning {
+		return
+	}
+	a.env.Events.Record(&messages.Event{
+		Kind: messages.EventKind_EVENT_KIND_OFFSET_CORRECTED, Group: a.group.spec.Name, Queue: a.q.queue,
+		PreviousOffset: m.GetAsked(), Offset: m.GetNextOffset(),
+	})
+	a.restartPuller(c, m.GetNextOffset())
+	c.Tell(a.consumer, &messages.StartAt{Offset: m.GetNextOffset()})
+	c.Tell(a.group.offsets, &messages.PersistOffset{Queue: a.q.queue, Offset: m.GetNextOffset()})
+}
+
+// rewind follows a Consumer that lost messages in a failure: they are pulled again.
+func (a *AssignedQueue) rewind(c *kit.Context, next int64) {
+	if a.phase() == phaseRunning {
+		a.restartPuller(c, next)
+	}
+}
+
+func (a *AssignedQueue) restartPuller(c *kit.Context, offset int64) {
+	a.q.status.phase.set(phaseCorrecting)
+	a.q.correction = offset
+	c.Tell(a.puller, &messages.StopPulling{})
+}
+
+func (a *AssignedQueue) revoked(c *kit.Context, m *messages.Revoke) {
+	if a.revoke != nil {
+		return
+	}
+	a.revoke = m
+	a.env.Events.Record(&messages.Event{
+		Kind: messages.EventKind_EVENT_KIND_QUEUE_REVOKING, Group: a.group.spec.Name, Queue: a.q.queue,
+		Text: revokeReason(m.GetReason()),
+	})
+	if a.consumer.IsZero() {
+		a.outcome = &messages.QueueRevoked{Queue: a.q.queue}
+		a.finish(c, nil)
+		return
+	}
+	a.q.status.phase.set(phaseDraining)
+	c.Tell(a.puller, &messages.StopPulling{})
+	c.Tell(a.consumer, &messages.Drain{Reason: m.GetReason(), GraceMillis: m.GetGraceMillis()})
+}
+
+func (a *AssignedQueue) drained(c *kit.Context, m *messages.Drained) {
+	if a.phase() != phaseDraining {
+		return
+	}
+	a.outcome = &messages.QueueRevoked{Queue: a.q.queue, Abandoned: m.GetAbandoned()}
+	a.final = m.GetCommitted()
+	a.q.status.phase.set(phasePersisting)
+	a.persistFinal(c)
+}
+
+func (a *AssignedQueue) persistFinal(c *kit.Context) {
+	a.tries++
+	c.Tell(a.group.offsets, &messages.PersistOffset{Queue: a.q.queue, Offset: a.final, Final: true})
+	c.After(finalPersistTimeout, &persistOverdue{try: a.tries})
+}
+
+func (a *AssignedQueue) persisted(c *kit.Context, m *messages.OffsetPersisted) {
+	if a.phase() != phasePersisting || m.GetOffset() != a.final {
+		return
+	}
+	if m.GetFailure() != nil && a.tries < finalPersistTries {
+		a.persistFinal(c)
+		return
+	}
+	a.finish(c, m.GetFailure())
+}
+
+func (a *AssignedQueue) finish(c *kit.Context, failure *messages.Failure) {
+	if a.phase() == phaseRevoked {
+		return
+	}
+	a.q.status.phase.set(phaseRevoked)
+	a.outcome.Failure = failure
+	a.env.Events.Record(&messages.Event{
+		Kind: messages.EventKind_EVENT_KIND_QUEUE_REVOKED, Group: a.group.spec.Name, Queue: a.q.queue, Offset: a.final,
+		Text: revokeReason(a.revoke.GetReason()), Count: a.outcome.GetAbandoned(), Failure: failure,
+	})
+	c.Tell(c.Parent(), a.outcome)
+	c.StopSelf()
+}
+
+func (a *AssignedQueue) childStopped(c *kit.Context, m kit.ChildStopped) {
+	switch {
+	case m.Name == pullerName && a.phase() == phaseCorrecting:
+		a.q.cursor.Store(a.q.correction)
+		a.q.status.next.Store(a.q.correction)
+		a.q.status.phase.set(phaseRunning)
+		a.spawnPuller(c)
+	case m.Err != nil && a.revoke == nil:
+		// Children never give up by strategy; should one do so, the queue starts anew as a whole.
+		panic(m.Err)
+	}
+}
+
+func revokeReason(r messages.RevokeReason) string {
+	switch r {
+	case messages.RevokeReason_REVOKE_REASON_REBALANCED:
+		return "rebalanced"
+	case messages.RevokeReason_REVOKE_REASON_UNROUTED:
+		return "gone from the route"
+	case messages.RevokeReason_REVOKE_REASON_DRAINING:
+		return "draining"
+	default:
+		return "unknown"
+	}
+}

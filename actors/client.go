@@ -1,0 +1,220 @@
+package actors
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/troupe-mq/troupe/actors/kit"
+	"github.com/troupe-mq/troupe/actors/workpool"
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// Client is the door between a program and its tree of actors: it opens the Link, starts the tree, asks it to stop and looks
+// at it. A Client is started once.
+type Client struct {
+	spec     ClientSpec
+	env      *Env
+	system   *kit.System
+	root     kit.Ref
+	refs     *clientRefs
+	contexts []*groupContext
+
+	ready   chan struct{}
+	stopped chan *messages.ClientStopped
+
+	mu       sync.Mutex
+	notReady map[string]error
+}
+
+// ClientSpec is what a client consists of. It is complete and checked: runtime fills in the defaults.
+type ClientSpec struct {
+	ClientID  string
+	Transport Transport
+	Log       logrus.FieldLogger
+	Jitter    func() float64
+	Observers []Observer
+	Periods   Periods
+	Groups    []*GroupSpec
+	// Topics whose routes are wanted besides those of the groups: what Publishers send to.
+	Topics []string
+}
+
+// StartClient opens the Link and starts the tree. It returns at once; WaitReady tells when the client works.
+func StartClient(spec ClientSpec) (*Client, error) {
+	cl := &Client{
+		spec: spec, refs: &clientRefs{}, ready: make(chan struct{}), stopped: make(chan *messages.ClientStopped, 1),
+		notReady: make(map[string]error),
+	}
+	events := NewEvents(spec.Log, spec.Observers...)
+	cl.system = kit.New(kit.Config{Jitter: spec.Jitter, OnEvent: func(e kit.Event) { recordKernelEvent(events, e) }})
+	link, err := spec.Transport.Open(LinkConfig{
+		ClientID: spec.ClientID, Log: spec.Log, Jitter: spec.Jitter,
+		Calls: callThrough(func() kit.Ref { return load(&cl.refs.admin) }),
+		Changed: func(m *messages.ConnectionChanged) {
+			if r := load(&cl.refs.client); !r.IsZero() {
+				r.Tell(m)
+			}
+		},
+	})
+	if err != nil {
+		_ = cl.system.Shutdown(context.Background()) // nothing was spawned yet
+		return nil, err
+	}
+	cl.env = &Env{
+		ClientID: spec.ClientID, Link: link, Directory: NewDirectory(), Events: events, Periods: spec.Periods,
+	}
+	for _, g := range spec.Groups {
+		cl.contexts = append(cl.contexts, &groupContext{
+			spec: g, status: &groupStatus{retries: newHandBackLine()},
+			pool: workpool.New(workpool.Config{Workers: g.Workers}),
+		})
+	}
+	ready := sync.OnceFunc(func() { close(cl.ready) })
+	progress := Progress{
+		Ready: ready,
+		NotReady: func(group string, err error) {
+			cl.mu.Lock()
+			defer cl.mu.Unlock()
+			cl.notReady[group] = err
+		},
+		Stopped: func(m *messages.ClientStopped) {
+			select {
+			case cl.stopped <- m:
+			default:
+			}
+		},
+	}
+	cl.root = cl.system.Spawn(kit.Spec{Role: "ClientInstance", Name: "client", New: func() kit.Actor {
+		return &ClientInstance{env: cl.env, topics: spec.Topics, progress: progress, refs: cl.refs, contexts: cl.contexts}
+	}})
+	cl.refs.client.Store(&cl.root)
+	return cl, nil
+}
+
+// WaitReady returns nil when every group has its first assignment, else ctx's error; Obstacles says what was in the way.
+func (cl *Client) WaitReady(ctx context.Context) error {
+	select {
+	case <-cl.ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Obstacles gives what keeps groups from being ready, by group.
+func (cl *Client) Obstacles() map[string]error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	out := make(map[string]error, len(cl.notReady))
+	for group, err := range cl.notReady {
+		out[group] = err
+	}
+	return out
+}
+
+// After the drain deadline the ordered stop may take this much longer: cancelled handlers, final offsets, unregistering.
+const stopSlack = 10 * time.Second
+
+// Stop stops the client in order: no new pulls, handlers end until drain has passed or ctx ends, then their contexts are
+// cancelled; offsets are stored, the groups unregistered, the connections closed. It returns what was cut short. When it
+// returns nothing of the client runs any more, except handlers that heed neither time nor context.
+func (cl *Client) Stop(ctx context.Context, drain time.Duration) *messages.ClientStopped {
+	if deadline, ok := ctx.Deadline(); ok {
+		drain = min(drain, max(0, time.Until(deadline)))
+	}
+	cl.root.Tell(&messages.StopClient{DrainMillis: drain.Milliseconds()})
+	report := &messages.ClientStopped{}
+	overdue := time.NewTimer(drain + stopSlack)
+	defer overdue.Stop()
+	select {
+	case report = <-cl.stopped:
+	case <-overdue.C:
+		report.Unpersisted = append(report.Unpersisted, "the ordered stop did not end in time")
+	}
+	cl.tearDown()
+	return report
+}
+
+// Abort ends the client at once, without draining: for a start that failed.
+func (cl *Client) Abort() { cl.tearDown() }
+
+func (cl *Client) tearDown() {
+	ctx, cancel := context.WithTimeout(context.Background(), stopSlack)
+	defer cancel()
+	for _, g := range cl.contexts {
+		g.pool.Stop()
+	}
+	_ = cl.env.Link.Close()     // ends every pending request, so that no async work of an actor lasts
+	_ = cl.system.Shutdown(ctx) // an actor that hangs is reported by the kernel's own event
+}
+
+// Events gives the client's events.
+func (cl *Client) Events() *Events { return cl.env.Events }
+
+// Env gives what Publishers need.
+func (cl *Client) Env() *Env { return cl.env }
+
+// Watch makes the RouteKeeper look after a topic.
+func (cl *Client) Watch(topic string) {
+	load(&cl.refs.routes).Tell(&messages.WatchTopic{Topic: topic})
+}
+
+// Refresh asks for a fresh route of a topic.
+func (cl *Client) Refresh(topic string) {
+	load(&cl.refs.routes).Tell(&messages.RefreshRoute{Topic: topic})
+}
+
+// Tell sends a message to a group's actor.
+func (cl *Client) Tell(group string, m kit.Message) {
+	if ref, ok := cl.refs.group(group); ok {
+		ref.Tell(m)
+	}
+}
+
+// Topology takes a snapshot of the living tree. It never disturbs an actor.
+func (cl *Client) Topology() *messages.Topology {
+	now := time.Now()
+	t := &messages.Topology{
+		ClientId: cl.spec.ClientID, TakenAt: now.UnixMilli(), MaxAgeMillis: snapshotMaxAge.Milliseconds(),
+		Actors: cl.system.Snapshot(), Connections: cl.env.Link.Facts(), Directives: cl.env.Events.Counts(),
+		DeadLetters: cl.env.Events.Count(messages.EventKind_EVENT_KIND_DEAD_LETTER),
+	}
+	for _, g := range cl.contexts {
+		t.Groups = append(t.Groups, g.facts(now))
+	}
+	slices.SortFunc(t.Connections, func(x, y *messages.ConnectionFacts) int {
+		if x.GetAddress() < y.GetAddress() {
+			return -1
+		}
+		return 1
+	})
+	return t
+}
+
+// Facts are read live; only the kernel's clock is coarse.
+const snapshotMaxAge = 100 * time.Millisecond
+
+// recordKernelEvent translates the kernel's events into the client's.
+func recordKernelEvent(events *Events, e kit.Event) {
+	ev := &messages.Event{Actor: e.Actor, Text: e.Kind.String(), DelayMillis: e.Wait.Milliseconds()}
+	switch e.Kind {
+	case kit.EventFailed:
+		ev.Kind = messages.EventKind_EVENT_KIND_ACTOR_RESTARTED
+	case kit.EventGaveUp, kit.EventStopPanicked:
+		ev.Kind = messages.EventKind_EVENT_KIND_ACTOR_GAVE_UP
+	case kit.EventRestarted:
+		return // told when it failed
+	default:
+		ev.Kind = messages.EventKind_EVENT_KIND_DEAD_LETTER
+		ev.Text += ": " + e.Message
+	}
+	if p, ok := e.Err.(*kit.PanicError); ok {
+		ev.Failure = messages.FailureOf(p)
+		ev.Stack = string(p.Stack)
+	}
+	events.Record(ev)
+}

@@ -1,0 +1,108 @@
+package actors
+
+import (
+	"strconv"
+
+	"github.com/troupe-mq/troupe/actors/kit"
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// ConsumerGroup is one consumer group of the client.
+//
+//	Owns        the group's actors; the tables that survive their restarts
+//	Parent      ClientInstance
+//	In          MembersChanged, PauseQueues, ResumeQueues, SetWorkers, GroupReady, GroupNotReady, StopGroup, AllRevoked,
+//	            Withdrawn
+//	Out         AnnounceGroup, WithdrawGroup to the heartbeat; RevokeAll to the Rebalancer; GroupReady, GroupNotReady,
+//	            GroupStopped to the parent
+//	States      starting, running, draining, withdrawing, stopped
+//	Invariants  the heartbeat is withdrawn only after every queue was given up and every offset stored
+//	Restart     everything below starts anew: what was not persisted is delivered again
+//	Source      DefaultMQPushConsumerImpl (protocol.md 5.3)
+type ConsumerGroup struct {
+	env        *Env
+	group      *groupContext
+	offsets    *offsetTable
+	rebalancer kit.Ref
+	stopped    *messages.GroupStopped
+}
+
+// Phases of a group, as told by the topology.
+const (
+	phaseStarting    = "starting"
+	phaseReady       = "running"
+	phaseDrain       = "draining"
+	phaseWithdrawing = "withdrawing"
+	phaseStopped     = "stopped"
+)
+
+// Receive handles one message.
+func (a *ConsumerGroup) Receive(c *kit.Context, m kit.Message) {
+	switch m := m.(type) {
+	case kit.Started:
+		a.start(c)
+	case *messages.Announced, *messages.MembersChanged, *messages.PauseQueues, *messages.ResumeQueues:
+		c.Tell(a.rebalancer, m)
+	case *messages.SetWorkers:
+		a.group.pool.SetWorkers(int(m.GetWorkers()))
+	case *messages.GroupReady:
+		a.group.status.phase.set(phaseReady)
+		a.env.Events.Record(&messages.Event{Kind: messages.EventKind_EVENT_KIND_GROUP_READY, Group: m.GetGroup()})
+		c.Tell(c.Parent(), m)
+	case *messages.GroupNotReady:
+		c.Tell(c.Parent(), m)
+	case *messages.StopGroup:
+		a.group.status.phase.set(phaseDrain)
+		c.Tell(a.rebalancer, &messages.RevokeAll{DrainMillis: m.GetDrainMillis()})
+	case *messages.AllRevoked:
+		a.withdraw(c, m)
+	case *messages.Withdrawn:
+		a.finish(c)
+	}
+}
+
+func (a *ConsumerGroup) start(c *kit.Context) {
+	a.group.status.phase.set(phaseStarting)
+	a.group.offsets = c.Spawn(kit.Spec{Role: "OffsetPersister", Name: "offsets", New: func() kit.Actor {
+		return &OffsetPersister{env: a.env, group: a.group.spec.Name, rule: a.group.spec.Start, table: a.offsets}
+	}})
+	a.group.retries = c.Spawn(kit.Spec{Role: "RetrySender", Name: "retries", New: func() kit.Actor {
+		return &RetrySender{
+			env: a.env, group: a.group.spec.Name, maxReconsumes: a.group.spec.MaxReconsumes, line: a.group.status.retries,
+		}
+	}})
+	c.Spawn(kit.Spec{Role: "WorkerPool", Name: "workers", Facts: a.workerFacts, New: func() kit.Actor {
+		return &WorkerPool{}
+	}})
+	a.rebalancer = c.Spawn(kit.Spec{Role: "Rebalancer", Name: "rebalancer", New: func() kit.Actor {
+		return &Rebalancer{env: a.env, group: a.group}
+	}})
+	c.Tell(a.group.heartbeat, &messages.AnnounceGroup{Data: a.group.spec.groupData()})
+}
+
+func (a *ConsumerGroup) workerFacts() []*messages.Fact {
+	return []*messages.Fact{
+		{Name: "workers", Value: strconv.Itoa(a.group.pool.Workers())},
+		{Name: "busy", Value: strconv.Itoa(a.group.pool.Busy())},
+		{Name: "queued", Value: strconv.Itoa(a.group.pool.Queued())},
+	}
+}
+
+func (a *ConsumerGroup) withdraw(c *kit.Context, m *messages.AllRevoked) {
+	if a.stopped != nil {
+		return
+	}
+	a.stopped = &messages.GroupStopped{
+		Group: a.group.spec.Name, Abandoned: m.GetAbandoned(), Unpersisted: m.GetUnpersisted(),
+	}
+	a.group.status.phase.set(phaseWithdrawing)
+	c.Tell(a.group.heartbeat, &messages.WithdrawGroup{Group: a.group.spec.Name})
+}
+
+func (a *ConsumerGroup) finish(c *kit.Context) {
+	a.group.status.phase.set(phaseStopped)
+	a.env.Events.Record(&messages.Event{
+		Kind: messages.EventKind_EVENT_KIND_GROUP_STOPPED, Group: a.group.spec.Name, Count: a.stopped.GetAbandoned(),
+	})
+	c.Tell(c.Parent(), a.stopped)
+}

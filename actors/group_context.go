@@ -1,0 +1,72 @@
+package actors
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/troupe-mq/troupe/actors/kit"
+	"github.com/troupe-mq/troupe/actors/workpool"
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// groupContext is what the actors of one group share: how the group is configured, whom to turn to, what it tells.
+type groupContext struct {
+	spec      *GroupSpec
+	routes    kit.Ref
+	heartbeat kit.Ref
+	offsets   kit.Ref
+	retries   kit.Ref
+	pool      *workpool.Pool
+	status    *groupStatus
+}
+
+// groupStatus is what a group tells of itself: written by its actors, read by anybody.
+type groupStatus struct {
+	phase   text
+	retries *handBackLine
+
+	mu      sync.Mutex
+	queues  []*queueStatus
+	members []string
+}
+
+func (s *groupStatus) addQueue(q *queueStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(s.queues, q, func(x, y *queueStatus) int { return x.key.Compare(y.key) })
+	s.queues = slices.Insert(s.queues, at, q)
+}
+
+func (s *groupStatus) removeQueue(key messages.QueueKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queues = slices.DeleteFunc(s.queues, func(q *queueStatus) bool { return q.key == key })
+}
+
+func (s *groupStatus) clearQueues() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queues = nil
+}
+
+func (s *groupStatus) setMembers(members []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members = members
+}
+
+// facts gives the snapshot for the topology.
+func (g *groupContext) facts(now time.Time) *messages.GroupFacts {
+	f := &messages.GroupFacts{
+		Group: g.spec.Name, Phase: g.status.phase.get(), Workers: int32(g.pool.Workers()), WorkersBusy: int32(g.pool.Busy()),
+		RetriesInFlight: g.status.retries.inFlight.Load(),
+	}
+	g.status.mu.Lock()
+	defer g.status.mu.Unlock()
+	f.Members = slices.Clone(g.status.members)
+	for _, q := range g.status.queues {
+		f.Queues = append(f.Queues, q.facts(g.spec.Limits, now))
+	}
+	return f
+}

@@ -1,0 +1,82 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/troupe-mq/troupe/actors/allocation"
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// GroupSpec is everything a ConsumerGroup needs to know. It is complete and checked: runtime fills in the defaults. It is
+// not changed after the start.
+type GroupSpec struct {
+	Name          string
+	Subscriptions []*SubscriptionSpec
+	// Workers is how many handlers run at once over all topics of the group.
+	Workers int
+	// PullBatch is how many messages a pull asks for.
+	PullBatch int32
+	// PullBytes is the size limit that a pull asks for; brokers of this protocol version ignore it.
+	PullBytes int32
+	// Suspend is how long the broker may hold a pull when there is nothing new; PullTimeout must exceed it by more than 5 s,
+	// the step in which brokers look after held pulls.
+	Suspend, PullTimeout time.Duration
+	Limits               Limits
+	// MaxReconsumes is how often a message is retried before it goes to %DLQ%group.
+	MaxReconsumes int32
+	Start         StartRule
+	// RevokeGrace is how long handlers may go on when their queue moves to another member.
+	RevokeGrace time.Duration
+	// RedeliverAfter is the wait before a message is tried again here when neither hand-back nor fallback succeeded.
+	RedeliverAfter time.Duration
+	Allocate       allocation.Strategy
+}
+
+// Limits bound what is pulled but not settled, for one queue.
+type Limits struct {
+	Messages int64
+	Bytes    int64
+	// Span is how far the youngest pulled message may be ahead of the oldest unsettled one, in offsets.
+	Span int64
+}
+
+// SubscriptionSpec is one topic of a group with its handler; exactly one of One and Batch is set.
+type SubscriptionSpec struct {
+	Topic        string
+	Subscription *messages.Subscription
+	One          func(context.Context, *messages.Message) error
+	Batch        func(context.Context, []*messages.Message) error
+	// BatchMax is how many messages Batch gets at the most.
+	BatchMax int
+}
+
+// subscription finds the subscription of a topic; nil if the group does not subscribe to it.
+func (s *GroupSpec) subscription(topic string) *SubscriptionSpec {
+	for _, sub := range s.Subscriptions {
+		if sub.Topic == topic {
+			return sub
+		}
+	}
+	return nil
+}
+
+// groupData makes the group's part of a heartbeat; the retry topic is subscribed to as Java does.
+func (s *GroupSpec) groupData() *messages.GroupData {
+	data := &messages.GroupData{
+		Group: s.Name, Model: messages.MessageModel_MESSAGE_MODEL_CLUSTERING, ConsumeFrom: s.Start.From,
+	}
+	version := int64(0)
+	for _, sub := range s.Subscriptions {
+		data.Subscriptions = append(data.Subscriptions, sub.Subscription)
+		version = max(version, sub.Subscription.GetVersion())
+	}
+	data.Subscriptions = append(data.Subscriptions, retrySubscription(s.Name, version))
+	return data
+}
+
+func retrySubscription(group string, version int64) *messages.Subscription {
+	return &messages.Subscription{
+		Topic: RetryTopic(group), Kind: messages.FilterKind_FILTER_KIND_TAG, Expression: "*", Version: version,
+	}
+}

@@ -1,0 +1,19 @@
+package actors
+
+import "strings"
+
+// Names that RocketMQ derives from a group (protocol.md 5.12).
+const (
+	retryPrefix = "%RETRY%"
+	dlqPrefix   = "%DLQ%"
+)
+
+// RetryTopic is the topic through which a group's failed messages come back.
+func RetryTopic(group string) string { return retryPrefix + group }
+
+// DeadLetterTopic is the topic that takes a group's messages after the last try.
+func DeadLetterTopic(group string) string { return dlqPrefix + group }
+
+func isRetryTopic(topic string) bool { return strings.HasPrefix(topic, retryPrefix) }
+
+func joined(names []string) string { return strings.Join(names, ", ") }

@@ -1,0 +1,243 @@
+package actors
+
+import (
+	"errors"
+	"time"
+
+	"github.com/troupe-mq/troupe/actors/kit"
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// Puller runs the pull loop of one queue.
+//
+//	Owns        the outstanding pull, the reason why none is out, the back-off
+//	Parent      AssignedQueue
+//	In          PullAnswered, PullAgain, Credit, Pause, Resume, StopPulling
+//	Out         Pulled to the Consumer; OffsetIllegal to the parent; RefreshRoute and BeatNow after refusals
+//	States      pulling, waiting (paused, no credit, back-off), illegal, stopping
+//	Invariants  at most one pull is out; the next is sent before the last one's records are decoded; credit is never
+//	            exceeded; an answer to an older incarnation changes nothing; nothing is sent after OffsetIllegal
+//	Restart     goes on at the queue's cursor, which moves only when an answer is handed to the Consumer
+//	Source      DefaultMQPushConsumerImpl.pullMessage (protocol.md 5.5)
+type Puller struct {
+	env      *Env
+	group    *groupContext
+	q        *assignment
+	consumer kit.Ref
+
+	request   int64
+	cancel    func()
+	sentAt    time.Time
+	offset    int64
+	suggested int64
+	failures  int
+	stale     staleness
+	paused    bool
+	illegal   bool
+	stopping  bool
+	timer     *kit.Timer
+}
+
+// Causes of a delayed re-enqueue, as told by events and the topology.
+const (
+	waitPaused   = "paused"
+	waitMessages = "no credit: message count"
+	waitBytes    = "no credit: bytes"
+	waitSpan     = "no credit: span"
+	waitNoBroker = "back-off: no broker address"
+	waitNetwork  = "back-off: network"
+	waitRefused  = "back-off: refused by the broker"
+	waitBusy     = "back-off: broker busy"
+	waitUnknown  = "back-off: group not known to the broker yet"
+	waitEmpty    = "back-off: answered at once without a message"
+)
+
+// A pull that waits for credit looks again after this time even if no Credit came.
+const creditRecheck = time.Second
+
+// An empty answer that comes sooner than this was not a held one.
+const heldAtLeast = 100 * time.Millisecond
+
+// Receive handles one message.
+func (a *Puller) Receive(c *kit.Context, m kit.Message) {
+	switch m := m.(type) {
+	case kit.Started:
+		a.pull(c)
+	case *messages.PullAnswered:
+		a.answered(c, m)
+	case *messages.PullAgain:
+		a.timer = nil
+		a.pull(c)
+	case *messages.Credit:
+		a.pull(c)
+	case *messages.Pause:
+		a.paused = true
+	case *messages.Resume:
+		a.paused = false
+		a.pull(c)
+	case *messages.StopPulling:
+		a.stop(c)
+	case kit.Stopping:
+		if a.cancel != nil {
+			a.cancel()
+		}
+	}
+}
+
+// pull sends the next pull if none is out and nothing forbids it; otherwise a timer or a Credit tries again.
+func (a *Puller) pull(c *kit.Context) {
+	if a.cancel != nil || a.illegal || a.stopping {
+		return
+	}
+	if a.paused {
+		a.wait(c, waitPaused, 0, nil)
+		return
+	}
+	room, cause := a.q.room(a.group.spec)
+	if cause != "" {
+		a.wait(c, cause, creditRecheck, nil)
+		return
+	}
+	q := a.q.queue
+	addr, id, ok := a.env.Directory.Address(q.GetBroker(), a.suggested)
+	if !ok {
+		a.failures++
+		a.wait(c, waitNoBroker, backOff(time.Second, 5*time.Second, a.failures), nil)
+		return
+	}
+	a.goOn()
+	a.offset, a.sentAt = a.q.cursor.Load(), time.Now()
+	a.request = a.q.requests.Add(1)
+	committed := a.q.status.committed.Load()
+	req := &messages.PullRequest{
+		Address: addr, Group: a.group.spec.Name, Queue: q, Offset: a.offset, MaxMessages: room,
+		MaxBytes: a.group.spec.PullBytes, SuspendMillis: a.group.spec.Suspend.Milliseconds(),
+		TimeoutMillis: a.group.spec.PullTimeout.Milliseconds(), SubscriptionVersion: a.q.subscription.GetVersion(),
+		Kind: a.q.subscription.GetKind(), CommitOffset: committed,
+		// Only a master keeps offsets; a slave would pass them off as its own.
+		Commit: id == masterID && committed > 0,
+	}
+	a.q.status.address.set(addr)
+	a.q.status.lastPull.Store(a.sentAt.UnixMilli())
+	self, request := c.Self(), a.request
+	a.cancel = a.env.Link.Pull(req, func(reply *messages.PullReply, err error) {
+		self.Tell(&messages.PullAnswered{Request: request, Reply: reply, Failure: messages.FailureOf(err)})
+	})
+}
+
+func (a *Puller) answered(c *kit.Context, m *messages.PullAnswered) {
+	if m.GetRequest() != a.request || a.cancel == nil {
+		return
+	}
+	a.cancel = nil
+	if a.stopping {
+		c.StopSelf()
+		return
+	}
+	if err := m.GetFailure().Err(); err != nil {
+		a.failed(c, err)
+		return
+	}
+	reply := m.GetReply()
+	a.suggested, a.failures = reply.GetSuggestedBrokerId(), 0
+	a.q.status.brokerMin.Store(reply.GetMinOffset())
+	a.q.status.brokerMax.Store(reply.GetMaxOffset())
+	next := reply.GetNextOffset()
+	switch {
+	case reply.GetStatus() == messages.PullStatus_PULL_STATUS_OFFSET_ILLEGAL || next < a.offset:
+		a.illegal = true
+		c.Tell(c.Parent(), &messages.OffsetIllegal{
+			Asked: a.offset, NextOffset: next, MinOffset: reply.GetMinOffset(), MaxOffset: reply.GetMaxOffset(),
+		})
+	case next > a.offset:
+		a.q.handOver(next, int64(len(reply.GetRecords())), next-a.offset)
+		pulled := &messages.Pulled{Offset: a.offset, Reply: reply}
+		a.pull(c)
+		c.Tell(a.consumer, pulled)
+	case time.Since(a.sentAt) < heldAtLeast && a.group.spec.Suspend > heldAtLeast:
+		a.failures++
+		a.wait(c, waitEmpty, backOff(20*time.Millisecond, time.Second, a.failures), nil)
+	default:
+		a.pull(c)
+	}
+}
+
+// failed chooses the back-off for what went wrong.
+func (a *Puller) failed(c *kit.Context, err error) {
+	a.failures++
+	topic := a.q.key.Topic
+	var refused *messages.BrokerError
+	if !errors.As(err, &refused) {
+		c.Tell(a.group.routes, &messages.RefreshRoute{Topic: topic})
+		// A slave that cannot be reached must not be asked for ever.
+		a.suggested = masterID
+		a.wait(c, waitNetwork, backOff(200*time.Millisecond, 3*time.Second, a.failures), err)
+		return
+	}
+	switch refused.GetCode() {
+	case codeFlowControl, codeSystemBusy:
+		a.wait(c, waitBusy, backOff(20*time.Millisecond, time.Second, a.failures), err)
+	case codeSubscriptionNotExist, codeSubscriptionGroupNotExist:
+		c.Tell(a.group.heartbeat, &messages.BeatNow{})
+		a.wait(c, waitUnknown, backOff(100*time.Millisecond, 3*time.Second, a.failures), err)
+	case codeSubscriptionNotLatest:
+		if a.stale.again(time.Now()) {
+			a.env.Events.Record(&messages.Event{
+				Kind: messages.EventKind_EVENT_KIND_SUBSCRIPTION_MISMATCH, Group: a.group.spec.Name, Topic: topic,
+				Failure: messages.FailureOf(err),
+			})
+		}
+		c.Tell(a.group.heartbeat, &messages.BeatNow{})
+		a.wait(c, waitUnknown, backOff(time.Second, 5*time.Second, a.failures), err)
+	default:
+		c.Tell(a.group.routes, &messages.RefreshRoute{Topic: topic})
+		a.wait(c, waitRefused, backOff(time.Second, 5*time.Second, a.failures), err)
+	}
+}
+
+// wait is the directive "delayed re-enqueue": the pull goes out later, by timer, or as soon as a Credit or Resume comes.
+func (a *Puller) wait(c *kit.Context, cause string, d time.Duration, err error) {
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
+	if d > 0 {
+		a.timer = c.After(d, &messages.PullAgain{})
+	}
+	if a.q.status.waiting.get() == cause && err == nil {
+		return
+	}
+	a.q.status.waiting.set(cause)
+	a.env.Events.Record(&messages.Event{
+		Kind: messages.EventKind_EVENT_KIND_PULL_DELAYED, Group: a.group.spec.Name, Queue: a.q.queue, Text: cause,
+		Offset: a.q.cursor.Load(), DelayMillis: d.Milliseconds(), Failure: messages.FailureOf(err),
+	})
+}
+
+func (a *Puller) goOn() {
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
+	a.q.status.waiting.set("")
+}
+
+func (a *Puller) stop(c *kit.Context) {
+	a.stopping = true
+	if a.cancel == nil {
+		c.StopSelf()
+		return
+	}
+	a.cancel() // its end comes as PullAnswered
+}
+
+// staleness counts answers "subscription not latest": three within half a minute are no passing state.
+type staleness struct{ seen []time.Time }
+
+func (s *staleness) again(now time.Time) bool {
+	s.seen = append(s.seen, now)
+	if len(s.seen) > 3 {
+		s.seen = s.seen[1:]
+	}
+	return len(s.seen) == 3 && now.Sub(s.seen[0]) <= 30*time.Second
+}

@@ -1,0 +1,76 @@
+package actors
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// queueStatus is what one assigned queue tells of itself: written by its actors in their turns, read by anybody at any time.
+type queueStatus struct {
+	key       messages.QueueKey
+	phase     text
+	waiting   text
+	address   text
+	next      atomic.Int64
+	committed atomic.Int64
+	persisted atomic.Int64
+	brokerMin atomic.Int64
+	brokerMax atomic.Int64
+	lastPull  atomic.Int64
+	consumed  atomic.Int64
+	failed    atomic.Int64
+	running   atomic.Int64
+	cached    atomic.Pointer[func() (count, bytes int64)]
+	oldest    atomic.Pointer[func() time.Time]
+}
+
+// text is a string that can be read while it is replaced.
+type text struct{ p atomic.Pointer[string] }
+
+func (t *text) set(s string) {
+	if p := t.p.Load(); p == nil || *p != s {
+		t.p.Store(&s)
+	}
+}
+
+func (t *text) get() string {
+	if p := t.p.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+// oldestAge is how long the oldest unsettled message has been here; 0 if there is none.
+func (s *queueStatus) oldestAge(now time.Time) time.Duration {
+	f := s.oldest.Load()
+	if f == nil {
+		return 0
+	}
+	at := (*f)()
+	if at.IsZero() {
+		return 0
+	}
+	return now.Sub(at)
+}
+
+// facts gives the snapshot for the topology.
+func (s *queueStatus) facts(limits Limits, now time.Time) *messages.QueueFacts {
+	f := &messages.QueueFacts{
+		Queue: s.key.Queue(), Phase: s.phase.get(), Waiting: s.waiting.get(), BrokerAddress: s.address.get(),
+		NextOffset: s.next.Load(), CommittedOffset: s.committed.Load(), PersistedOffset: s.persisted.Load(),
+		BrokerMinOffset: s.brokerMin.Load(), BrokerMaxOffset: s.brokerMax.Load(), LastPullAt: s.lastPull.Load(),
+		Consumed: s.consumed.Load(), Failed: s.failed.Load(), InFlight: s.running.Load(),
+		OldestAgeMillis: s.oldestAge(now).Milliseconds(),
+	}
+	if f.BrokerMaxOffset > f.CommittedOffset {
+		f.Lag = f.BrokerMaxOffset - f.CommittedOffset
+	}
+	if cached := s.cached.Load(); cached != nil {
+		f.CachedMessages, f.CachedBytes = (*cached)()
+	}
+	f.CreditMessages = max(0, limits.Messages-f.CachedMessages)
+	f.CreditBytes = max(0, limits.Bytes-f.CachedBytes)
+	return f
+}

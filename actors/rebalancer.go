@@ -1,0 +1,428 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/troupe-mq/troupe/actors/kit"
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// Rebalancer decides which queues this member owns.
+//
+//	Owns        the assignment of one group; the AssignedQueues
+//	Parent      ConsumerGroup
+//	In          Announced, RouteChanged, MembersChanged, RebalanceTick, RebalanceSoon, MembersListed, QueueRevoked,
+//	            PauseQueues, ResumeQueues, RevokeAll, ChildStopped
+//	Out         WatchTopic, RefreshRoute to routes; BeatNow to the heartbeat; Revoke, Pause, Resume to AssignedQueues;
+//	            GroupReady, GroupNotReady, AllRevoked to the parent
+//	States      unannounced, idle, listing, revoking all
+//	Invariants  one round at a time; member lists that fail, are empty or lack ourselves change nothing; a queue is
+//	            started again only after its former AssignedQueue has ended
+//	Restart     starts with an empty assignment: its AssignedQueues were stopped with it
+//	Source      RebalanceService, RebalanceImpl, RebalancePushImpl (protocol.md 5.4)
+type Rebalancer struct {
+	env   *Env
+	group *groupContext
+
+	topics    map[string]*balancedTopic
+	queues    map[messages.QueueKey]*ownedQueue
+	announced bool
+	ready     bool
+	round     int64
+	underway  int
+	again     bool
+	unusable  *messages.Failure
+	changed   bool
+	lastRound time.Time
+	soon      *kit.Timer
+	paused    map[messages.QueueKey]bool
+	pausedAll bool
+	revoking  *messages.RevokeAll
+	result    messages.AllRevoked
+}
+
+type balancedTopic struct {
+	subscription *messages.Subscription
+	route        *messages.TopicRoute
+	queues       []messages.QueueKey
+	failure      *messages.Failure
+	balanced     bool
+	members      []string
+}
+
+type ownedQueue struct {
+	ref      kit.Ref
+	q        *assignment
+	revoking bool
+}
+
+const (
+	// Two rounds have at least this between them; what comes in between is one round.
+	roundGap = 50 * time.Millisecond
+	// A round that could not finish is repeated after this.
+	roundRetry = time.Second
+	// A message in flight for longer than this is worth an event (pains A08), and a queue not pulled for longer (A13).
+	longInFlight = time.Minute
+	longSilence  = time.Minute
+)
+
+// Receive handles one message.
+func (a *Rebalancer) Receive(c *kit.Context, m kit.Message) {
+	switch m := m.(type) {
+	case kit.Started:
+		a.start(c)
+	case *messages.Announced:
+		if !a.announced {
+			a.announced = true
+			// The first heartbeat of a group creates its retry topic.
+			c.Tell(a.group.routes, &messages.RefreshRoute{Topic: RetryTopic(a.group.spec.Name)})
+		}
+		a.trigger(c)
+	case *messages.RouteChanged:
+		a.routeChanged(c, m)
+	case *messages.MembersChanged:
+		a.trigger(c)
+	case *messages.RebalanceTick:
+		a.watch()
+		a.trigger(c)
+		c.After(a.env.Periods.Rebalance, m)
+	case *messages.RebalanceSoon:
+		a.soon = nil
+		a.trigger(c)
+	case *messages.MembersListed:
+		a.listed(c, m)
+	case *messages.QueueRevoked:
+		a.queueRevoked(m)
+	case kit.ChildStopped:
+		a.queueStopped(c, m)
+	case *messages.PauseQueues:
+		a.pause(c, m.GetQueues(), true)
+	case *messages.ResumeQueues:
+		a.pause(c, m.GetQueues(), false)
+	case *messages.RevokeAll:
+		a.revokeAll(c, m)
+	}
+}
+
+func (a *Rebalancer) start(c *kit.Context) {
+	a.topics = make(map[string]*balancedTopic)
+	a.queues = make(map[messages.QueueKey]*ownedQueue)
+	a.paused = make(map[messages.QueueKey]bool)
+	a.group.status.clearQueues()
+	a.announced = c.Incarnation() > 1
+	data := a.group.spec.groupData()
+	for _, sub := range data.GetSubscriptions() {
+		a.topics[sub.GetTopic()] = &balancedTopic{subscription: sub}
+		c.Tell(a.group.routes, &messages.WatchTopic{Topic: sub.GetTopic()})
+	}
+	c.After(a.env.Periods.Rebalance, &messages.RebalanceTick{})
+}
+
+func (a *Rebalancer) routeChanged(c *kit.Context, m *messages.RouteChanged) {
+	t := a.topics[m.GetTopic()]
+	if t == nil {
+		return
+	}
+	if m.GetRoute() == nil {
+		t.failure = m.GetFailure()
+		a.reportReadiness(c)
+		return
+	}
+	t.route, t.failure, t.queues = m.GetRoute(), nil, SubscribeQueues(m.GetRoute())
+	a.trigger(c)
+}
+
+// trigger starts a round, or makes sure that one follows: never two at a time, never two within roundGap.
+func (a *Rebalancer) trigger(c *kit.Context) {
+	if !a.announced || a.revoking != nil {
+		return
+	}
+	if a.underway > 0 {
+		a.again = true
+		return
+	}
+	if wait := roundGap - time.Since(a.lastRound); wait > 0 && !a.lastRound.IsZero() {
+		a.triggerIn(c, wait)
+		return
+	}
+	a.beginRound(c)
+}
+
+func (a *Rebalancer) triggerIn(c *kit.Context, d time.Duration) {
+	if a.soon == nil {
+		a.soon = c.After(d, &messages.RebalanceSoon{})
+	}
+}
+
+func (a *Rebalancer) beginRound(c *kit.Context) {
+	a.round++
+	a.again, a.unusable, a.changed = false, nil, false
+	for topic, t := range a.topics {
+		if t.route == nil {
+			continue
+		}
+		a.underway++
+		a.list(c, topic)
+	}
+	if a.underway == 0 {
+		a.endRound(c)
+	}
+}
+
+// list asks one broker after the other, a random one first, until one answers with a list.
+func (a *Rebalancer) list(c *kit.Context, topic string) {
+	link, group, round := a.env.Link, a.group.spec.Name, a.round
+	brokers := a.env.Directory.BrokersOf(topic)
+	rand.Shuffle(len(brokers), func(i, j int) { brokers[i], brokers[j] = brokers[j], brokers[i] })
+	c.Go(2*memberTimeout, func(ctx context.Context) kit.Message {
+		out := &messages.MembersListed{Topic: topic, Round: round}
+		err := error(&messages.NoRouteError{Topic: topic})
+		for _, addr := range brokers {
+			one, cancel := context.WithTimeout(ctx, memberTimeout)
+			out.Address = addr
+			out.Members, err = link.Members(one, addr, group)
+			cancel()
+			if err == nil {
+				break
+			}
+		}
+		out.Failure = messages.FailureOf(err)
+		return out
+	})
+}
+
+func (a *Rebalancer) listed(c *kit.Context, m *messages.MembersListed) {
+	if m.GetRound() != a.round || a.underway == 0 {
+		return
+	}
+	a.underway--
+	if t := a.topics[m.GetTopic()]; t != nil && a.revoking == nil {
+		if err := a.usable(c, m); err != nil {
+			a.unusable = messages.FailureOf(err)
+			a.env.Events.Record(&messages.Event{
+				Kind: messages.EventKind_EVENT_KIND_MEMBERS_UNUSABLE, Group: a.group.spec.Name, Topic: m.GetTopic(),
+				Address: m.GetAddress(), Failure: a.unusable,
+			})
+		} else {
+			t.balanced, t.members = true, m.GetMembers()
+			a.assign(c, m.GetTopic(), t)
+		}
+	}
+	if a.underway == 0 {
+		a.endRound(c)
+	}
+}
+
+// usable says what is wrong with a member list. None of it may cost us a queue (pains A14).
+func (a *Rebalancer) usable(c *kit.Context, m *messages.MembersListed) error {
+	switch {
+	case m.GetFailure() != nil:
+		var refused *messages.BrokerError
+		if errors.As(m.GetFailure().Err(), &refused) {
+			c.Tell(a.group.heartbeat, &messages.BeatNow{}) // a broker without members does not know us either
+		}
+		return m.GetFailure().Err()
+	case len(m.GetMembers()) == 0:
+		c.Tell(a.group.heartbeat, &messages.BeatNow{})
+		return errors.New("the member list is empty")
+	case !slices.Contains(m.GetMembers(), a.env.ClientID):
+		c.Tell(a.group.heartbeat, &messages.BeatNow{})
+		return fmt.Errorf("the member list lacks this client %s", a.env.ClientID)
+	}
+	return nil
+}
+
+func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic) {
+	want := make(map[messages.QueueKey]bool)
+	for _, key := range a.group.spec.Allocate.Allocate(a.env.ClientID, t.members, t.queues) {
+		want[key] = true
+	}
+	for key, owned := range a.queues {
+		if key.Topic != topic || want[key] || owned.revoking {
+			continue
+		}
+		reason := messages.RevokeReason_REVOKE_REASON_REBALANCED
+		if !slices.Contains(t.queues, key) {
+			reason = messages.RevokeReason_REVOKE_REASON_UNROUTED
+		}
+		a.changed = true
+		a.drop(c, owned, reason, a.group.spec.RevokeGrace)
+	}
+	for key := range want {
+		if owned := a.queues[key]; owned == nil {
+			a.changed = true
+			a.own(c, key, t.subscription)
+		} else if owned.revoking {
+			a.again = true // it comes back to us: start anew when the old one has ended
+		}
+	}
+}
+
+func (a *Rebalancer) own(c *kit.Context, key messages.QueueKey, sub *messages.Subscription) {
+	q := newAssignment(key, sub)
+	paused := a.pausedAll || a.paused[key]
+	a.group.status.addQueue(q.status)
+	a.queues[key] = &ownedQueue{q: q, ref: c.Spawn(kit.Spec{
+		Role: "AssignedQueue", Name: key.String(), Phase: q.status.phase.get,
+		New: func() kit.Actor { return &AssignedQueue{env: a.env, group: a.group, q: q, paused: paused} },
+	})}
+}
+
+func (a *Rebalancer) drop(c *kit.Context, owned *ownedQueue, reason messages.RevokeReason, grace time.Duration) {
+	owned.revoking = true
+	c.Tell(owned.ref, &messages.Revoke{Reason: reason, GraceMillis: grace.Milliseconds()})
+}
+
+func (a *Rebalancer) endRound(c *kit.Context) {
+	a.lastRound = time.Now()
+	a.group.status.setMembers(a.members())
+	if a.changed {
+		a.env.Events.Record(&messages.Event{
+			Kind: messages.EventKind_EVENT_KIND_REBALANCED, Group: a.group.spec.Name, Count: int64(a.owned()),
+			Text: fmt.Sprintf("%d queues among %d members", a.owned(), len(a.members())),
+		})
+	}
+	a.reportReadiness(c)
+	switch {
+	case a.unusable != nil:
+		a.triggerIn(c, roundRetry)
+	case a.again:
+		a.triggerIn(c, roundGap)
+	}
+}
+
+func (a *Rebalancer) owned() int {
+	n := 0
+	for _, q := range a.queues {
+		if !q.revoking {
+			n++
+		}
+	}
+	return n
+}
+
+func (a *Rebalancer) members() []string {
+	all := make(map[string]bool)
+	for _, t := range a.topics {
+		for _, m := range t.members {
+			all[m] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// reportReadiness tells the parent when every topic that exists has been balanced once; before, what is in the way.
+func (a *Rebalancer) reportReadiness(c *kit.Context) {
+	if a.ready {
+		return
+	}
+	for topic, t := range a.topics {
+		if t.balanced || isRetryTopic(topic) {
+			continue
+		}
+		if t.failure != nil && errors.Is(t.failure.Err(), ErrNoRoute) {
+			continue // the name servers answered: the topic does not exist yet and must not hold up the others
+		}
+		failure := t.failure
+		if failure == nil {
+			failure = a.unusable
+		}
+		if failure != nil {
+			c.Tell(c.Parent(), &messages.GroupNotReady{Group: a.group.spec.Name, Failure: failure})
+		}
+		return
+	}
+	a.ready = true
+	c.Tell(c.Parent(), &messages.GroupReady{Group: a.group.spec.Name})
+}
+
+func (a *Rebalancer) queueRevoked(m *messages.QueueRevoked) {
+	a.result.Abandoned += m.GetAbandoned()
+	if m.GetFailure() != nil {
+		a.result.Unpersisted = append(a.result.Unpersisted,
+			fmt.Sprintf("%s: %v", m.GetQueue().Text(), m.GetFailure().Err()))
+	}
+}
+
+func (a *Rebalancer) queueStopped(c *kit.Context, m kit.ChildStopped) {
+	for key, owned := range a.queues {
+		if owned.ref == m.Ref {
+			delete(a.queues, key)
+			a.group.status.removeQueue(key)
+			break
+		}
+	}
+	if a.revoking != nil {
+		a.endRevokeAll(c)
+		return
+	}
+	a.trigger(c)
+}
+
+func (a *Rebalancer) pause(c *kit.Context, queues []*messages.Queue, paused bool) {
+	var m kit.Message = &messages.Resume{}
+	if paused {
+		m = &messages.Pause{}
+	}
+	if len(queues) == 0 {
+		a.pausedAll = paused
+		clear(a.paused)
+		for _, owned := range a.queues {
+			c.Tell(owned.ref, m)
+		}
+		return
+	}
+	for _, q := range queues {
+		a.paused[q.Key()] = paused
+		if owned := a.queues[q.Key()]; owned != nil {
+			c.Tell(owned.ref, m)
+		}
+	}
+}
+
+func (a *Rebalancer) revokeAll(c *kit.Context, m *messages.RevokeAll) {
+	a.revoking = m
+	a.result = messages.AllRevoked{}
+	for topic := range a.topics {
+		c.Tell(a.group.routes, &messages.UnwatchTopic{Topic: topic})
+	}
+	for _, owned := range a.queues {
+		if !owned.revoking {
+			a.drop(c, owned, messages.RevokeReason_REVOKE_REASON_DRAINING, time.Duration(m.GetDrainMillis())*time.Millisecond)
+		}
+	}
+	a.endRevokeAll(c)
+}
+
+func (a *Rebalancer) endRevokeAll(c *kit.Context) {
+	if len(a.queues) == 0 {
+		c.Tell(c.Parent(), &messages.AllRevoked{Abandoned: a.result.GetAbandoned(), Unpersisted: a.result.GetUnpersisted()})
+	}
+}
+
+// watch looks after queues that nothing else would complain about.
+func (a *Rebalancer) watch() {
+	now := time.Now()
+	for _, owned := range a.queues {
+		s := owned.q.status
+		if age := s.oldestAge(now); age > longInFlight {
+			a.env.Events.Record(&messages.Event{
+				Kind: messages.EventKind_EVENT_KIND_OLDEST_IN_FLIGHT, Group: a.group.spec.Name, Queue: owned.q.queue,
+				Offset: s.committed.Load(), DelayMillis: age.Milliseconds(), Text: "in flight for " + age.Round(time.Second).String(),
+			})
+		}
+		silent := now.Sub(time.UnixMilli(s.lastPull.Load()))
+		if s.phase.get() == phaseRunning && s.waiting.get() == "" && silent > longSilence {
+			a.env.Events.Record(&messages.Event{
+				Kind: messages.EventKind_EVENT_KIND_PULL_LOOP_SILENT, Group: a.group.spec.Name, Queue: owned.q.queue,
+				Text: "not pulled for " + silent.Round(time.Second).String(),
+			})
+		}
+	}
+}
