@@ -1,0 +1,136 @@
+// Writes the expected values of the allocation specs by running Apache RocketMQ's own classes.
+//
+// How to run it (JDK 11+ and Maven), from a scratch directory with a pom.xml whose one dependency is
+// org.apache.rocketmq:rocketmq-client:5.3.3:
+//
+//   mvn -q dependency:copy-dependencies -DoutputDirectory=lib
+//   javac -cp 'lib/*' AllocationTables.java
+//   java -cp 'lib/*:.' AllocationTables pairs > pairs.csv
+//   java -cp 'lib/*:.' AllocationTables random > random.csv
+//
+// pairs.csv: "strategy,queues,members,member position,allocated" for all of 1-17 queues and 1-7 members, where
+// allocated lists positions in the sorted queues.
+//
+// random.csv: cases with names that are awkward to sort. A case is a line "case|topic|members|queues", members and
+// queues shuffled and separated by a space, a queue written broker:id, followed by one line
+// "strategy|own id|allocated" for every member and for one stranger; allocated lists positions in the shuffled queues,
+// in the order in which Java returned them. Lists are sorted with Collections.sort before the strategy runs, as
+// RebalanceImpl does.
+
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragelyByCircle;
+import org.apache.rocketmq.common.message.MessageQueue;
+
+public class AllocationTables {
+    private static final AllocateMessageQueueStrategy[] STRATEGIES = {
+        new AllocateMessageQueueAveragely(), new AllocateMessageQueueAveragelyByCircle()};
+    private static final PrintStream OUT = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+
+    public static void main(String[] args) {
+        if (args[0].equals("pairs")) {
+            pairs();
+        } else {
+            random(new Random(20261201));
+        }
+        OUT.flush();
+    }
+
+    private static String positions(List<MessageQueue> allocated, List<MessageQueue> given) {
+        StringBuilder b = new StringBuilder();
+        for (MessageQueue q : allocated) {
+            b.append(b.length() == 0 ? "" : " ").append(given.indexOf(q));
+        }
+        return b.toString();
+    }
+
+    private static void pairs() {
+        for (int n = 1; n <= 17; n++) {
+            List<MessageQueue> queues = new ArrayList<>();
+            for (int i = 0; i < n; i++) {
+                queues.add(new MessageQueue("orders", "broker-a", i));
+            }
+            for (int m = 1; m <= 7; m++) {
+                List<String> members = new ArrayList<>();
+                for (int i = 0; i < m; i++) {
+                    members.add("10.0.0." + i + "@" + i);
+                }
+                for (AllocateMessageQueueStrategy s : STRATEGIES) {
+                    for (int i = 0; i < m; i++) {
+                        OUT.println(s.getName() + "," + n + "," + m + "," + i + ","
+                            + positions(s.allocate("g", members.get(i), queues, members), queues));
+                    }
+                }
+            }
+        }
+    }
+
+    private static final String[] PIECES = {
+        "a", "A", "b", "B", "z", "Z", "0", "1", "9", "10", "#", "@", "-", "_", "%", "host", "Host", "HOST", "10.0.0.7", "\u00e9",
+        "\u4e2d", "\uff5e", "\ud83d\ude80", "\ue000", "^", "~", "|"};
+
+    private static String word(Random r, int most, boolean wide) {
+        StringBuilder b = new StringBuilder();
+        int n = 1 + r.nextInt(most);
+        while (n > 0) {
+            String p = PIECES[r.nextInt(PIECES.length)];
+            if (p.equals("|") || !wide && p.charAt(0) > 127) {
+                continue;
+            }
+            b.append(p);
+            n--;
+        }
+        return b.toString();
+    }
+
+    private static void random(Random r) {
+        for (int c = 0; c < 1100; c++) {
+            boolean wide = c % 4 == 0;
+            Set<String> ids = new LinkedHashSet<>();
+            int m = 1 + r.nextInt(6);
+            while (ids.size() < m) {
+                ids.add(word(r, 2, wide) + "@" + r.nextInt(30) + (r.nextBoolean() ? "#" + r.nextInt(12) : ""));
+            }
+            Set<String> brokers = new LinkedHashSet<>();
+            int b = 1 + r.nextInt(4);
+            while (brokers.size() < b) {
+                brokers.add(word(r, 2, wide).replace(":", ""));
+            }
+            Set<MessageQueue> all = new LinkedHashSet<>();
+            for (String broker : brokers) {
+                int n = 1 + r.nextInt(12 / b + 1);
+                for (int i = 0; i < n; i++) {
+                    all.add(new MessageQueue("orders", broker, r.nextInt(3) == 0 ? r.nextInt(20) : i));
+                }
+            }
+            List<String> members = new ArrayList<>(ids);
+            Collections.shuffle(members, r);
+            List<MessageQueue> queues = new ArrayList<>(all);
+            Collections.shuffle(queues, r);
+            StringBuilder line = new StringBuilder();
+            for (MessageQueue q : queues) {
+                line.append(line.length() == 0 ? "" : " ").append(q.getBrokerName()).append(':').append(q.getQueueId());
+            }
+            OUT.println("case|orders|" + String.join(" ", members) + "|" + line);
+            List<MessageQueue> sortedQueues = new ArrayList<>(queues);
+            Collections.sort(sortedQueues);
+            List<String> sortedMembers = new ArrayList<>(members);
+            Collections.sort(sortedMembers);
+            List<String> asking = new ArrayList<>(sortedMembers);
+            asking.add("stranger@0");
+            for (AllocateMessageQueueStrategy s : STRATEGIES) {
+                for (String me : asking) {
+                    OUT.println(s.getName() + "|" + me + "|" + positions(s.allocate("g", me, sortedQueues, sortedMembers), queues));
+                }
+            }
+        }
+    }
+}
