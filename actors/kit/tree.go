@@ -1,0 +1,100 @@
+package kit
+
+import (
+	"slices"
+	"sync"
+)
+
+// tree is who lives and whose child it is. An actor is in it until its parent has been told of its end.
+type tree struct {
+	mu    sync.RWMutex
+	roots []*cell
+	shut  bool // no more roots
+}
+
+// siblings is the list that the children of parent are in; parent is nil for roots. The caller holds mu.
+func (t *tree) siblings(parent *cell) *[]*cell {
+	if parent == nil {
+		return &t.roots
+	}
+	return &parent.children
+}
+
+// add tells whether the name was free.
+func (t *tree) add(c *cell) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := t.siblings(c.parent)
+	if slices.ContainsFunc(*list, func(o *cell) bool { return o.id == c.id }) {
+		return false
+	}
+	*list = append(*list, c)
+	return true
+}
+
+func (t *tree) remove(c *cell) { t.take(c.parent, c.id) }
+
+// take removes the child of that path and gives it, or nil.
+func (t *tree) take(parent *cell, id string) *cell {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := t.siblings(parent)
+	i := slices.IndexFunc(*list, func(o *cell) bool { return o.id == id })
+	if i < 0 {
+		return nil
+	}
+	c := (*list)[i]
+	*list = slices.Delete(*list, i, i+1)
+	return c
+}
+
+func (t *tree) child(parent *cell, name string) *cell {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	list := *t.siblings(parent)
+	if i := slices.IndexFunc(list, func(o *cell) bool { return o.spec.Name == name }); i >= 0 {
+		return list[i]
+	}
+	return nil
+}
+
+func (t *tree) childRefs(parent *cell) []Ref {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	list := *t.siblings(parent)
+	refs := make([]Ref, len(list))
+	for i, c := range list {
+		refs[i] = Ref{c}
+	}
+	return refs
+}
+
+// all lists every actor, parents before children, siblings in the order of spawning.
+func (t *tree) all() []*cell {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var list []*cell
+	var walk func([]*cell)
+	walk = func(cells []*cell) {
+		for _, c := range cells {
+			list = append(list, c)
+			walk(c.children)
+		}
+	}
+	walk(t.roots)
+	return list
+}
+
+// close lets no more roots in and gives those that are.
+func (t *tree) close() []*cell {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.shut = true
+	return slices.Clone(t.roots)
+}
+
+func (t *tree) isClosed() bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.shut
+}
