@@ -69,6 +69,11 @@ func (m *Message) Keys() []string {
 // RetryTopic gives the original topic that a message in a retry or dead-letter topic carries; empty for all others.
 func (m *Message) RetryTopic() string { return m.Property(PropertyRetryTopic) }
 
+// RetryTopicBytes is RetryTopic as a sub-slice of the properties, for decoders.
+func (m *Message) RetryTopicBytes() []byte {
+	return findProperty(m.GetRawProperties(), PropertyRetryTopic)
+}
+
 // DelayLevel gives the delay level the message was sent with; 0 if none. It stays on the delivered message.
 func (m *Message) DelayLevel() int {
 	n, err := strconv.Atoi(m.Property(PropertyDelay))
@@ -136,11 +141,6 @@ func milliTime(ms int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms)
-}
-
-// QueueKey names the queue the message was pulled from.
-func (m *Message) QueueKey() QueueKey {
-	return QueueKey{Topic: m.GetTopic(), Broker: m.GetBroker(), ID: m.GetQueueId()}
 }
 
 // Clone gives a deep copy, which stays valid however the original's memory is used again.
