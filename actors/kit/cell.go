@@ -35,6 +35,7 @@ type cell struct {
 	children []*cell // under the tree's mutex
 	state    atomic.Int32
 	draining atomic.Bool
+	tells    atomic.Pointer[tells] // nil after the end
 	givenUp  atomic.Pointer[PanicError]
 	done     chan struct{}
 
@@ -58,6 +59,8 @@ func newCell(s *System, parent *cell, spec Spec) *cell {
 	if parent != nil {
 		c.id = parent.id + "/" + spec.Name
 	}
+	c.tells.Store(&tells{phase: spec.Phase, facts: spec.Facts})
+	c.spec.Phase, c.spec.Facts = nil, nil
 	c.mailbox.cell = c
 	c.probe.started.Store(s.clock())
 	c.probe.every = lookEvery
@@ -79,9 +82,7 @@ func (c *cell) spawn(spec Spec) Ref {
 		c.system.events.emit(child.event(EventSpawnRefused, ""))
 		return Ref{}
 	}
-	if !c.system.tree.add(child) {
-		panic("kit: " + child.id + " is there already")
-	}
+	c.system.tree.add(child)
 	if _, err := c.library.SpawnNamed(child.props(), spec.Name); err != nil {
 		c.system.tree.remove(child)
 		panic("kit: " + child.id + ": " + err.Error())
@@ -117,6 +118,9 @@ func (c *cell) receive(e entry) {
 		return
 	}
 	c.probe.count(m)
+	if on := c.system.config.OnDeliver; on != nil {
+		on(delivery(c, e.from, m))
+	}
 	c.deliver(m, e.from)
 }
 
@@ -167,6 +171,18 @@ func (c *cell) failed(value any, stack []byte) *PanicError {
 	e.giveUp, e.wait = c.streak.fail(c.strategy, since(c.probe.started.Load(), now), c.system.config.Jitter)
 	e.giveUp = e.giveUp || c.draining.Load()
 	return e
+}
+
+// stopAnyway goes on with a stop that a Goexit cut off in the middle of the library's work: an end of no particular child makes the
+// library look whether the actor can end.
+func (c *cell) stopAnyway(e *PanicError) {
+	event := c.event(EventStopPanicked, e.Message)
+	event.Err, event.Incarnation = e, e.incarnation
+	c.system.events.emit(event)
+	for _, child := range c.system.tree.childRefs(c) {
+		child.cell.kill()
+	}
+	c.mailbox.PostSystemMessage(&actor.Terminated{Who: actor.NewPID("", "")})
 }
 
 func (c *cell) event(kind EventKind, message string) Event {

@@ -28,7 +28,10 @@ type Config struct {
 	// goroutine, also in turns and in Tell; it must be fast, must not block and must not call Shutdown. A panic in it
 	// is swallowed.
 	OnEvent func(Event)
-	// DefaultDispatcher runs turns on the library's dispatcher, which starts a goroutine per wake-up: several times slower, for
+	// OnDeliver is told of each message that is about to be delivered, in the receiver's turn: for specs that hold an actor
+	// to the messages it says it takes and sends. The rules of OnEvent hold. It slows every message down.
+	OnDeliver func(Delivery)
+	// DefaultDispatcher runs turns as the library's own dispatcher does, on a new goroutine per wake-up: several times slower, for
 	// comparison.
 	DefaultDispatcher bool
 }

@@ -17,7 +17,8 @@ type dispatcher struct {
 	mu      sync.Mutex
 	parked  []*worker
 	closed  bool
-	workers ledger
+	running int           // goroutines, parked ones included
+	ended   chan struct{} // closed when none runs; nil if nobody waits
 }
 
 var _ actor.Dispatcher = (*dispatcher)(nil)
@@ -39,13 +40,13 @@ func (d *dispatcher) Schedule(fn func()) {
 		w.wake <- fn
 		return
 	}
+	d.running++
 	d.mu.Unlock()
-	d.workers.begin("")
 	go d.run(fn)
 }
 
 func (d *dispatcher) run(fn func()) {
-	defer d.workers.end("")
+	defer d.exit() // also if fn leaves by Goexit
 	fn()
 	w := &worker{wake: make(chan func(), 1)}
 	for d.park(w) {
@@ -67,6 +68,16 @@ func (d *dispatcher) park(w *worker) bool {
 	return true
 }
 
+func (d *dispatcher) exit() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.running--
+	if d.running == 0 && d.ended != nil {
+		close(d.ended)
+		d.ended = nil
+	}
+}
+
 // close ends the parked goroutines and waits for all others to end. What is scheduled later still runs.
 func (d *dispatcher) close(ctx context.Context) error {
 	d.mu.Lock()
@@ -75,6 +86,19 @@ func (d *dispatcher) close(ctx context.Context) error {
 		w.wake <- nil
 	}
 	d.parked = nil
+	if d.running == 0 {
+		d.mu.Unlock()
+		return nil
+	}
+	if d.ended == nil {
+		d.ended = make(chan struct{})
+	}
+	ended := d.ended
 	d.mu.Unlock()
-	return d.workers.wait(ctx)
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

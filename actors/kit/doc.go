@@ -8,7 +8,8 @@
 // The rules of the house:
 //
 //   - An actor is only ever called from one goroutine at a time, its turn, and never blocks in it.
-//   - A message is processed, or counted as a dead letter, or counted as lost in a panic. There is no fourth way.
+//   - A message is processed, or counted as a dead letter, or counted as lost in a panic. There is no fourth way but to
+//     tell nobody (the zero Ref) from outside.
 //   - A panic restarts the actor after a back-off; it never ends the process. An instance that panicked is not called again,
 //     not even with Stopping: what it held on to must hang on its context (timers, Go), which the kernel ends.
 //   - The children of an actor that restarts are stopped before the fresh instance starts. It hears nothing of them.

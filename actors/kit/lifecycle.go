@@ -29,7 +29,7 @@ func (c *cell) start(ctx actor.Context) {
 	c.library = ctx
 	c.incarnation++
 	c.context = &Context{cell: c}
-	c.probe.start(c.system.clock())
+	c.probe.start(c.system.clock(), c.incarnation > 1)
 	c.state.Store(stateAlive)
 	if c.incarnation > 1 {
 		e := c.event(EventRestarted, "")
@@ -41,7 +41,6 @@ func (c *cell) start(ctx actor.Context) {
 		panic("New returned nil")
 	}
 	c.instance = instance
-	c.probe.now(Started{})
 	c.deliver(Started{}, nil)
 }
 
@@ -64,7 +63,7 @@ func (c *cell) farewell(m Message) {
 		}
 		value := recover()
 		if value == nil {
-			return // Goexit cannot be held up; the mailbox goes on elsewhere
+			return // Goexit cannot be held up; the mailbox sees it
 		}
 		c.instance = nil
 		err := &PanicError{Value: value, Stack: debug.Stack(), Actor: c.id, Message: typeName(m), cell: c}
@@ -73,19 +72,24 @@ func (c *cell) farewell(m Message) {
 		e.Err, e.Incarnation = err, c.incarnation
 		c.system.events.emit(e)
 	}()
+	c.probe.now(m)
 	c.deliver(m, nil)
 	returned = true
 }
 
 // end is the last thing that happens to an actor before its parent is told.
 func (c *cell) end() {
+	if c.state.Load() == stateStopped {
+		return
+	}
 	c.instance = nil
 	for _, e := range c.mailbox.close() {
 		c.probe.skip()
 		c.discard(e.m)
 	}
 	c.state.Store(stateStopped)
-	c.context, c.library, c.log = nil, nil, nil
+	c.context, c.library, c.log, c.spec.New, c.workCtx, c.cancelWork = nil, nil, nil, nil, nil, nil
+	c.tells.Store(nil)
 	close(c.done)
 }
 

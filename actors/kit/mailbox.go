@@ -131,7 +131,11 @@ func (b *mailbox) run() (idle bool) {
 		if goexit {
 			value = ErrGoexit
 		}
-		b.invoker.EscalateFailure(b.cell.failed(value, debug.Stack()), nil)
+		if e := b.cell.failed(value, debug.Stack()); b.cell.state.Load() < stateStopping {
+			b.invoker.EscalateFailure(e, nil)
+		} else {
+			b.cell.stopAnyway(e)
+		}
 		if goexit { // this goroutine ends, so another one has to go on
 			probe.pause(b.cell.system.clock())
 			b.cell.system.dispatcher.Schedule(b.step)
@@ -139,7 +143,7 @@ func (b *mailbox) run() (idle bool) {
 	}()
 	probe.resume(b.cell.system.clock())
 	throughput := b.cell.system.config.Throughput
-	for n := 0; ; {
+	for n, quick := 0, 0; ; {
 		if b.hurry.Load() {
 			b.invoke(b.nextSystem())
 			continue
@@ -155,10 +159,11 @@ func (b *mailbox) run() (idle bool) {
 		b.out[b.pos] = entry{}
 		b.pos++
 		b.cell.receive(e)
-		if n++; n%probe.every == 0 {
+		if quick++; quick >= probe.every {
+			quick = 0
 			probe.look(b.cell.system.clock())
 		}
-		if n == throughput {
+		if n++; n >= throughput {
 			n = 0
 			runtime.Gosched()
 		}
@@ -230,6 +235,7 @@ func (b *mailbox) close() []entry {
 	defer b.mu.Unlock()
 	b.closed = true
 	left := append(b.out[b.pos:len(b.out):len(b.out)], b.in...)
-	b.in, b.out, b.pos = nil, nil, 0
+	b.in, b.out, b.pos, b.system = nil, nil, 0, nil
+	b.invoker = nil // a kept Ref must not keep what the actor was
 	return left
 }

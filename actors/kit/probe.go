@@ -27,7 +27,7 @@ type probe struct {
 	counts   atomic.Pointer[[]*typeCount]
 	last     atomic.Pointer[typeCount]
 	skipped  atomic.Int64 // taken from the mailbox but not delivered
-	looked   atomic.Int64 // system clock when the probe last looked in a turn; 0: never
+	lastAt   atomic.Int64 // system clock, as last looked at, of the last message; 0: none
 	since    atomic.Int64 // the same while in a turn, else 0
 	busy     atomic.Int64
 	started  atomic.Int64
@@ -37,6 +37,8 @@ type probe struct {
 	// The turn's alone.
 	current *typeCount
 	special string // name of the life-cycle message in hand
+	begun   int64  // system clock as last looked at
+	fresh   bool   // no message since then
 	every   int
 }
 
@@ -45,6 +47,10 @@ func (p *probe) count(m Message) {
 	if t := reflect.TypeOf(m); p.current == nil || p.current.typ != t {
 		p.current = p.find(t)
 		p.last.Store(p.current)
+	}
+	if p.fresh {
+		p.fresh = false
+		p.lastAt.Store(p.begun)
 	}
 	p.current.n.Add(1)
 }
@@ -92,12 +98,12 @@ func (p *probe) processed() (n int64) {
 
 // resume, look and pause follow the turn: its begin, a look at the clock in between, its end.
 func (p *probe) resume(now int64) {
-	p.looked.Store(now)
+	p.begun, p.fresh = now, true
 	p.since.Store(now)
 }
 
 func (p *probe) look(now int64) {
-	spent := now - p.since.Load()
+	spent := now - p.begun
 	p.busy.Add(spent)
 	if spent > slowNanos*int64(p.every) {
 		p.every = 1
@@ -108,16 +114,16 @@ func (p *probe) look(now int64) {
 }
 
 func (p *probe) pause(now int64) {
-	p.busy.Add(now - p.since.Load())
+	p.busy.Add(now - p.begun)
 	p.since.Store(0)
 }
 
-func (p *probe) start(now int64) {
-	if p.special != "" || p.current != nil {
+func (p *probe) start(now int64, again bool) {
+	if again {
 		p.restarts.Add(1)
 	}
 	p.started.Store(now)
-	p.current, p.special = nil, typeName(Started{})
+	p.now(Started{})
 }
 
 func (p *probe) fail(e *PanicError, at int64) {

@@ -4,8 +4,9 @@ package kit
 // actor has ended. The zero value is nobody.
 type Ref struct{ cell *cell }
 
-// Tell posts m to the actor, without a sender. It never blocks. A message to nobody or to an actor that has ended becomes a dead
-// letter; nil is refused and counted as EventNilMessage if the actor is known.
+// Tell posts m to the actor, without a sender. It never blocks. A message to an actor that has ended becomes a dead letter; nil is
+// refused and counted as EventNilMessage. Nobody takes messages without a trace, as no system is there to count them: in a turn use
+// Context.Tell, which does.
 func (r Ref) Tell(m Message) {
 	if r.cell != nil {
 		r.cell.mailbox.post(entry{m: m})

@@ -45,6 +45,11 @@ func (s *System) Shutdown(ctx context.Context) error {
 		c.stop()
 		select {
 		case <-c.done:
+			continue
+		default:
+		}
+		select {
+		case <-c.done:
 		case <-ctx.Done():
 			return s.abandon(ctx, roots)
 		}
@@ -66,5 +71,6 @@ func (s *System) abandon(ctx context.Context, roots []*cell) error {
 	for _, c := range roots {
 		c.kill()
 	}
+	_ = s.dispatcher.close(ctx) // ctx is over: this only keeps goroutines from parking again
 	return e
 }

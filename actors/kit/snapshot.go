@@ -24,7 +24,7 @@ func (c *cell) snapshot() *messages.ActorSnapshot {
 		Parent:        Ref{c.parent}.ID(),
 		Role:          c.spec.Role,
 		MailboxDepth:  c.mailbox.depth(),
-		LastMessageAt: c.system.millis(p.looked.Load()),
+		LastMessageAt: c.system.millis(p.lastAt.Load()),
 		Restarts:      p.restarts.Load(),
 		LastFailure:   p.failure.Load(),
 		StartedAt:     c.system.millis(p.started.Load()),
@@ -61,6 +61,12 @@ func (c *cell) snapshot() *messages.ActorSnapshot {
 	return a
 }
 
+// tells is what the actor itself has to say in a snapshot.
+type tells struct {
+	phase func() string
+	facts func() []*messages.Fact
+}
+
 // told asks the actor's own functions; a panic in them is shown, not passed on.
 func (c *cell) told() (phase string, facts []*messages.Fact) {
 	defer func() {
@@ -68,11 +74,15 @@ func (c *cell) told() (phase string, facts []*messages.Fact) {
 			facts = append(facts, &messages.Fact{Name: "panic", Value: fmt.Sprint(v)})
 		}
 	}()
-	if c.spec.Phase != nil {
-		phase = c.spec.Phase()
+	t := c.tells.Load()
+	if t == nil {
+		return "", nil
 	}
-	if c.spec.Facts != nil {
-		facts = c.spec.Facts()
+	if t.phase != nil {
+		phase = t.phase()
+	}
+	if t.facts != nil {
+		facts = t.facts()
 	}
 	return phase, facts
 }

@@ -39,12 +39,9 @@ func New(config Config) *System {
 // answer is nobody, and an EventSpawnRefused.
 func (s *System) Spawn(spec Spec) Ref {
 	c := newCell(s, nil, spec)
-	if s.tree.isClosed() {
+	if !s.tree.add(c) {
 		s.events.emit(c.event(EventSpawnRefused, ""))
 		return Ref{}
-	}
-	if !s.tree.add(c) {
-		panic("kit: " + c.id + " is there already")
 	}
 	if _, err := actor.DefaultSpawner(s.library, c.id, c.props(), s.roots); err != nil {
 		s.tree.remove(c)

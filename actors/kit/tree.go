@@ -20,13 +20,16 @@ func (t *tree) siblings(parent *cell) *[]*cell {
 	return &parent.children
 }
 
-// add tells whether the name was free.
+// add panics if the name is taken. It answers false, and adds nothing, if c is a root and no more are let in.
 func (t *tree) add(c *cell) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if c.parent == nil && t.shut {
+		return false
+	}
 	list := t.siblings(c.parent)
 	if slices.ContainsFunc(*list, func(o *cell) bool { return o.id == c.id }) {
-		return false
+		panic("kit: " + c.id + " is there already")
 	}
 	*list = append(*list, c)
 	return true
@@ -91,10 +94,4 @@ func (t *tree) close() []*cell {
 	defer t.mu.Unlock()
 	t.shut = true
 	return slices.Clone(t.roots)
-}
-
-func (t *tree) isClosed() bool {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.shut
 }
