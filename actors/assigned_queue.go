@@ -180,6 +180,9 @@ func (a *AssignedQueue) restartPuller(c *kit.Context, offset int64) {
 
 func (a *AssignedQueue) revoked(c *kit.Context, m *messages.Revoke) {
 	if a.revoke != nil {
+		if a.phase() == phaseDraining { // a shutdown may shorten the grace of a revoke under way
+			c.Tell(a.consumer, &messages.Drain{Reason: m.GetReason(), GraceMillis: m.GetGraceMillis()})
+		}
 		return
 	}
 	a.revoke = m

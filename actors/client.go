@@ -9,7 +9,6 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/troupe-mq/troupe/actors/kit"
-	"github.com/troupe-mq/troupe/actors/workpool"
 	"github.com/troupe-mq/troupe/messages"
 )
 
@@ -39,6 +38,8 @@ type ClientSpec struct {
 	Observers []Observer
 	Periods   Periods
 	Groups    []*GroupSpec
+	// MemoryLimit bounds the bytes held over all queues; 0: no limit.
+	MemoryLimit int64
 	// Topics whose routes are wanted besides those of the groups: what Publishers send to.
 	Topics []string
 }
@@ -65,13 +66,11 @@ func StartClient(spec ClientSpec) (*Client, error) {
 		return nil, err
 	}
 	cl.env = &Env{
-		ClientID: spec.ClientID, Link: link, Directory: NewDirectory(), Events: events, Periods: spec.Periods,
+		ClientID: spec.ClientID, Link: link, Directory: NewDirectory(), Events: events,
+		Memory: NewMemory(spec.MemoryLimit), Periods: spec.Periods,
 	}
 	for _, g := range spec.Groups {
-		cl.contexts = append(cl.contexts, &groupContext{
-			spec: g, status: &groupStatus{retries: newHandBackLine()},
-			pool: workpool.New(workpool.Config{Workers: g.Workers}),
-		})
+		cl.contexts = append(cl.contexts, newGroupContext(g))
 	}
 	ready := sync.OnceFunc(func() { close(cl.ready) })
 	progress := Progress{
@@ -130,14 +129,24 @@ func (cl *Client) Stop(ctx context.Context, drain time.Duration) *messages.Clien
 	report := &messages.ClientStopped{}
 	overdue := time.NewTimer(drain + stopSlack)
 	defer overdue.Stop()
-	select {
-	case report = <-cl.stopped:
-	case <-overdue.C:
-		report.Unpersisted = append(report.Unpersisted, "the ordered stop did not end in time")
+	cut := ctx.Done()
+	for {
+		select {
+		case report = <-cl.stopped:
+		case <-cut:
+			cut = nil
+			cl.root.Tell(&messages.StopClient{})
+			continue
+		case <-overdue.C:
+			report.Unpersisted = append(report.Unpersisted, "the ordered stop did not end in time")
+		}
+		cl.tearDown()
+		return report
 	}
-	cl.tearDown()
-	return report
 }
+
+// Handlers that still run at the end of everything get this long.
+const poolGrace = 50 * time.Millisecond
 
 // Abort ends the client at once, without draining: for a start that failed.
 func (cl *Client) Abort() { cl.tearDown() }
@@ -146,7 +155,9 @@ func (cl *Client) tearDown() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopSlack)
 	defer cancel()
 	for _, g := range cl.contexts {
-		g.pool.Stop()
+		short, cancel := context.WithTimeout(ctx, poolGrace)
+		_ = g.pool.Close(short) // handlers that ignore their context were reported as abandoned
+		cancel()
 	}
 	_ = cl.env.Link.Close()     // ends every pending request, so that no async work of an actor lasts
 	_ = cl.system.Shutdown(ctx) // an actor that hangs is reported by the kernel's own event

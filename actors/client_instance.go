@@ -149,7 +149,10 @@ func (a *ClientInstance) groupReady(m *messages.GroupReady) {
 }
 
 func (a *ClientInstance) stopGroups(c *kit.Context, m *messages.StopClient) {
-	if a.stop != nil {
+	if a.stop != nil { // a second one can only shorten the drain
+		for _, ref := range a.groups {
+			c.Tell(ref, &messages.StopGroup{DrainMillis: m.GetDrainMillis()})
+		}
 		return
 	}
 	a.stop = m

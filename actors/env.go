@@ -12,6 +12,7 @@ type Env struct {
 	Link      Link
 	Directory *Directory
 	Events    *Events
+	Memory    *Memory
 	Periods   Periods
 }
 

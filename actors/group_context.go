@@ -18,7 +18,20 @@ type groupContext struct {
 	offsets   kit.Ref
 	retries   kit.Ref
 	pool      *workpool.Pool
-	status    *groupStatus
+	// lanes of the pool, by topic.
+	lanes  map[string]*workpool.Lane
+	status *groupStatus
+}
+
+func newGroupContext(spec *GroupSpec) *groupContext {
+	g := &groupContext{
+		spec: spec, status: &groupStatus{retries: newHandBackLine()},
+		pool: workpool.New(workpool.Config{Workers: spec.Workers}), lanes: make(map[string]*workpool.Lane),
+	}
+	for _, sub := range spec.groupData().GetSubscriptions() {
+		g.lanes[sub.GetTopic()] = g.pool.Lane(sub.GetTopic())
+	}
+	return g
 }
 
 // groupStatus is what a group tells of itself: written by its actors, read by anybody.
@@ -27,21 +40,21 @@ type groupStatus struct {
 	retries *handBackLine
 
 	mu      sync.Mutex
-	queues  []*queueStatus
+	queues  []*assignment
 	members []string
 }
 
-func (s *groupStatus) addQueue(q *queueStatus) {
+func (s *groupStatus) addQueue(q *assignment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(s.queues, q, func(x, y *queueStatus) int { return x.key.Compare(y.key) })
+	at, _ := slices.BinarySearchFunc(s.queues, q, func(x, y *assignment) int { return x.key.Compare(y.key) })
 	s.queues = slices.Insert(s.queues, at, q)
 }
 
 func (s *groupStatus) removeQueue(key messages.QueueKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queues = slices.DeleteFunc(s.queues, func(q *queueStatus) bool { return q.key == key })
+	s.queues = slices.DeleteFunc(s.queues, func(q *assignment) bool { return q.key == key })
 }
 
 func (s *groupStatus) clearQueues() {

@@ -37,11 +37,11 @@ type LinkConfig struct {
 // context block until answered, ctx ends or the method's own time-out passes. Refusals are *messages.BrokerError, faults of
 // the network *messages.NetworkError.
 type Link interface {
-	Routes
-	Membership
-	Offsets
-	Puller
-	Sender
+	RoutePort
+	MembershipPort
+	OffsetPort
+	PullPort
+	SendPort
 	// Facts tells the state of every known connection.
 	Facts() []*messages.ConnectionFacts
 	// KeepBrokers closes connections to broker addresses that are not in the list. Name servers are not affected.
@@ -50,16 +50,16 @@ type Link interface {
 	Close() error
 }
 
-// Routes asks name servers.
-type Routes interface {
+// RoutePort asks name servers.
+type RoutePort interface {
 	// Route gives the route of a topic (105); *messages.NoRouteError if no name server knows the topic (code 17).
 	Route(ctx context.Context, topic string) (*messages.TopicRoute, error)
 	// NameServers gives the configured addresses, for error texts.
 	NameServers() []string
 }
 
-// Membership announces a client and asks who else is there.
-type Membership interface {
+// MembershipPort announces a client and asks who else is there.
+type MembershipPort interface {
 	// Heartbeat announces everything the client does to one broker (34).
 	Heartbeat(ctx context.Context, address string, h *messages.Heartbeat) error
 	// Unregister takes a consumer group (or a producer group, if consumer is empty) of this client off one broker (35).
@@ -68,8 +68,8 @@ type Membership interface {
 	Members(ctx context.Context, address, group string) ([]string, error)
 }
 
-// Offsets reads and writes positions at a broker.
-type Offsets interface {
+// OffsetPort reads and writes positions at a broker.
+type OffsetPort interface {
 	// Committed reads the group's offset (14); messages.ErrNoOffset only if the broker says QUERY_NOT_FOUND (22).
 	Committed(ctx context.Context, address, group string, q *messages.Queue) (int64, error)
 	// Commit stores the group's offset (15) and waits for the acknowledgement.
@@ -82,8 +82,8 @@ type Offsets interface {
 	OffsetAt(ctx context.Context, address string, q *messages.Queue, at time.Time) (int64, error)
 }
 
-// Puller pulls messages.
-type Puller interface {
+// PullPort pulls messages.
+type PullPort interface {
 	// Pull sends a pull (11) and returns at once. done is called exactly once, with a reply or an error, on a goroutine of the
 	// Link; it must not block. cancel gives the pull up: done is then called soon with an error.
 	Pull(req *messages.PullRequest, done func(*messages.PullReply, error)) (cancel func())
@@ -99,8 +99,8 @@ type CorruptRecord struct {
 	Reason      string
 }
 
-// Sender stores messages at a broker.
-type Sender interface {
+// SendPort stores messages at a broker.
+type SendPort interface {
 	// SendBack hands a message back for a later try (36).
 	SendBack(ctx context.Context, back *messages.SendBack) error
 	// Send stores one message or an encoded batch (310, 320).

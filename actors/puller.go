@@ -44,6 +44,7 @@ const (
 	waitMessages = "no credit: message count"
 	waitBytes    = "no credit: bytes"
 	waitSpan     = "no credit: span"
+	waitMemory   = "no credit: memory of the runtime"
 	waitNoBroker = "back-off: no broker address"
 	waitNetwork  = "back-off: network"
 	waitRefused  = "back-off: refused by the broker"
@@ -54,6 +55,8 @@ const (
 
 // A pull that waits for credit looks again after this time even if no Credit came.
 const creditRecheck = time.Second
+
+const memoryRecheck = 50 * time.Millisecond
 
 // An empty answer that comes sooner than this was not a held one.
 const heldAtLeast = 100 * time.Millisecond
@@ -93,9 +96,13 @@ func (a *Puller) pull(c *kit.Context) {
 		a.wait(c, waitPaused, 0, nil)
 		return
 	}
-	room, cause := a.q.room(a.group.spec)
+	room, cause := a.q.room(a.group.spec, a.env.Memory)
 	if cause != "" {
-		a.wait(c, cause, creditRecheck, nil)
+		recheck := creditRecheck
+		if cause == waitMemory {
+			recheck = memoryRecheck // what another queue frees wakes nobody here
+		}
+		a.wait(c, cause, recheck, nil)
 		return
 	}
 	q := a.q.queue

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/troupe-mq/troupe/actors/processqueue"
 	"github.com/troupe-mq/troupe/messages"
 )
 
@@ -21,9 +22,9 @@ type queueStatus struct {
 	lastPull  atomic.Int64
 	consumed  atomic.Int64
 	failed    atomic.Int64
-	running   atomic.Int64
-	cached    atomic.Pointer[func() (count, bytes int64)]
-	oldest    atomic.Pointer[func() time.Time]
+	// oldest is when the oldest unsettled message was pulled, in milliseconds since the epoch; 0 if there is none.
+	oldest atomic.Int64
+	window atomic.Pointer[processqueue.Window]
 }
 
 // text is a string that can be read while it is replaced.
@@ -44,31 +45,38 @@ func (t *text) get() string {
 
 // oldestAge is how long the oldest unsettled message has been here; 0 if there is none.
 func (s *queueStatus) oldestAge(now time.Time) time.Duration {
-	f := s.oldest.Load()
-	if f == nil {
+	at := s.oldest.Load()
+	if at == 0 {
 		return 0
 	}
-	at := (*f)()
-	if at.IsZero() {
+	return now.Sub(time.UnixMilli(at))
+}
+
+// heldBytes is what the window holds.
+func (s *queueStatus) heldBytes() int64 {
+	w := s.window.Load()
+	if w == nil {
 		return 0
 	}
-	return now.Sub(at)
+	_, bytes := w.Cached()
+	return bytes
 }
 
 // facts gives the snapshot for the topology.
-func (s *queueStatus) facts(limits Limits, now time.Time) *messages.QueueFacts {
+func (q *assignment) facts(limits Limits, now time.Time) *messages.QueueFacts {
+	s := q.status
 	f := &messages.QueueFacts{
 		Queue: s.key.Queue(), Phase: s.phase.get(), Waiting: s.waiting.get(), BrokerAddress: s.address.get(),
 		NextOffset: s.next.Load(), CommittedOffset: s.committed.Load(), PersistedOffset: s.persisted.Load(),
 		BrokerMinOffset: s.brokerMin.Load(), BrokerMaxOffset: s.brokerMax.Load(), LastPullAt: s.lastPull.Load(),
-		Consumed: s.consumed.Load(), Failed: s.failed.Load(), InFlight: s.running.Load(),
+		Consumed: s.consumed.Load(), Failed: s.failed.Load(), InFlight: q.running.Load(),
 		OldestAgeMillis: s.oldestAge(now).Milliseconds(),
 	}
 	if f.BrokerMaxOffset > f.CommittedOffset {
 		f.Lag = f.BrokerMaxOffset - f.CommittedOffset
 	}
-	if cached := s.cached.Load(); cached != nil {
-		f.CachedMessages, f.CachedBytes = (*cached)()
+	if w := s.window.Load(); w != nil {
+		f.CachedMessages, f.CachedBytes = w.Cached()
 	}
 	f.CreditMessages = max(0, limits.Messages-f.CachedMessages)
 	f.CreditBytes = max(0, limits.Bytes-f.CachedBytes)

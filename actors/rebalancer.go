@@ -267,7 +267,8 @@ func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic) {
 func (a *Rebalancer) own(c *kit.Context, key messages.QueueKey, sub *messages.Subscription) {
 	q := newAssignment(key, sub)
 	paused := a.pausedAll || a.paused[key]
-	a.group.status.addQueue(q.status)
+	a.group.status.addQueue(q)
+	a.env.Memory.add(q)
 	a.queues[key] = &ownedQueue{q: q, ref: c.Spawn(kit.Spec{
 		Role: "AssignedQueue", Name: key.String(), Phase: q.status.phase.get,
 		New: func() kit.Actor { return &AssignedQueue{env: a.env, group: a.group, q: q, paused: paused} },
@@ -355,6 +356,7 @@ func (a *Rebalancer) queueStopped(c *kit.Context, m kit.ChildStopped) {
 		if owned.ref == m.Ref {
 			delete(a.queues, key)
 			a.group.status.removeQueue(key)
+			a.env.Memory.remove(owned.q)
 			break
 		}
 	}
@@ -387,15 +389,15 @@ func (a *Rebalancer) pause(c *kit.Context, queues []*messages.Queue, paused bool
 }
 
 func (a *Rebalancer) revokeAll(c *kit.Context, m *messages.RevokeAll) {
+	if a.revoking == nil {
+		a.result.Reset()
+	}
 	a.revoking = m
-	a.result = messages.AllRevoked{}
 	for topic := range a.topics {
 		c.Tell(a.group.routes, &messages.UnwatchTopic{Topic: topic})
 	}
-	for _, owned := range a.queues {
-		if !owned.revoking {
-			a.drop(c, owned, messages.RevokeReason_REVOKE_REASON_DRAINING, time.Duration(m.GetDrainMillis())*time.Millisecond)
-		}
+	for _, owned := range a.queues { // also those under way: the drain may be shorter than their grace
+		a.drop(c, owned, messages.RevokeReason_REVOKE_REASON_DRAINING, time.Duration(m.GetDrainMillis())*time.Millisecond)
 	}
 	a.endRevokeAll(c)
 }

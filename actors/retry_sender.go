@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/troupe-mq/troupe/actors/kit"
+	"github.com/troupe-mq/troupe/actors/processqueue"
 	"github.com/troupe-mq/troupe/messages"
 )
 
@@ -16,8 +17,8 @@ import (
 //
 //	Owns        the line of messages to hand back and how many are under way
 //	Parent      ConsumerGroup
-//	In          HandBack, handBackDone
-//	Out         HandedBack to the Consumer that asked
+//	In          HandBack (with its place), handBackDone
+//	Out         HandedBack (with its place) to the Consumer that asked
 //	Invariants  at most maxHandBacks requests are under way; each HandBack gets exactly one HandedBack; a message is
 //	            settled by its Consumer only after the broker has taken it
 //	Restart     what is under way is asked for again by nobody: the parent keeps the line, so waiting ones are sent
@@ -31,18 +32,30 @@ type RetrySender struct {
 
 // handBackLine is what survives a restart of the RetrySender.
 type handBackLine struct {
-	waiting  []*waitingHandBack
-	underway map[*waitingHandBack]struct{}
+	waiting  []*handBack
+	underway map[*handBack]struct{}
 	inFlight atomic.Int64
 }
 
-type waitingHandBack struct {
+// handBack is HandBack with the place of the message in its window.
+type handBack struct {
+	*messages.HandBack
 	asker kit.Ref
-	m     *messages.HandBack
+	batch *processqueue.Batch
+	index int
+	epoch int64
+}
+
+// handedBack is HandedBack with the place of the message in its window.
+type handedBack struct {
+	reply *messages.HandedBack
+	batch *processqueue.Batch
+	index int
+	epoch int64
 }
 
 type handBackDone struct {
-	w   *waitingHandBack
+	w   *handBack
 	err error
 }
 
@@ -52,7 +65,7 @@ const maxHandBacks = 64
 const firstRetryLevel = 3
 
 func newHandBackLine() *handBackLine {
-	return &handBackLine{underway: make(map[*waitingHandBack]struct{})}
+	return &handBackLine{underway: make(map[*handBack]struct{})}
 }
 
 // Receive handles one message.
@@ -64,8 +77,8 @@ func (a *RetrySender) Receive(c *kit.Context, m kit.Message) {
 		}
 		clear(a.line.underway)
 		a.send(c)
-	case *messages.HandBack:
-		a.line.waiting = append(a.line.waiting, &waitingHandBack{asker: c.Sender(), m: m})
+	case *handBack:
+		a.line.waiting = append(a.line.waiting, m)
 		a.send(c)
 	case *handBackDone:
 		a.done(c, m)
@@ -78,7 +91,7 @@ func (a *RetrySender) send(c *kit.Context) {
 		a.line.waiting = slices.Delete(a.line.waiting, 0, 1)
 		a.line.underway[w] = struct{}{}
 		c.Go(2*sendBackTimeout, func(ctx context.Context) kit.Message {
-			return &handBackDone{w: w, err: a.handBack(ctx, w.m)}
+			return &handBackDone{w: w, err: a.handBack(ctx, w.HandBack)}
 		})
 	}
 	a.line.inFlight.Store(int64(len(a.line.waiting) + len(a.line.underway)))
@@ -86,17 +99,16 @@ func (a *RetrySender) send(c *kit.Context) {
 
 func (a *RetrySender) done(c *kit.Context, d *handBackDone) {
 	delete(a.line.underway, d.w)
-	m := d.w.m
-	c.Tell(d.w.asker, &messages.HandedBack{
-		Message: m.GetMessage(), Epoch: m.GetEpoch(), Failure: messages.FailureOf(d.err),
-		DelayLevel: m.GetDelayLevel(), Reason: m.GetReason(),
-	})
 	a.record(d)
+	c.Tell(d.w.asker, &handedBack{
+		reply: &messages.HandedBack{HandBack: d.w.HandBack, Failure: messages.FailureOf(d.err)},
+		batch: d.w.batch, index: d.w.index, epoch: d.w.epoch,
+	})
 	a.send(c)
 }
 
 func (a *RetrySender) record(d *handBackDone) {
-	m := d.w.m
+	m := d.w.HandBack
 	kind := messages.EventKind_EVENT_KIND_HANDED_BACK
 	switch {
 	case d.err != nil:

@@ -29,10 +29,8 @@ type HandBack struct {
 	Queue   *Queue                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	Message *Message               `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// -1: dead letter, 0: the broker's schedule, else a delay level.
-	DelayLevel int32  `protobuf:"varint,3,opt,name=delay_level,json=delayLevel,proto3" json:"delay_level,omitempty"`
-	Reason     string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The window the message belongs to; a result for an older window changes nothing.
-	Epoch         int64 `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	DelayLevel    int32  `protobuf:"varint,3,opt,name=delay_level,json=delayLevel,proto3" json:"delay_level,omitempty"`
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -95,21 +93,11 @@ func (x *HandBack) GetReason() string {
 	return ""
 }
 
-func (x *HandBack) GetEpoch() int64 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
-}
-
 // HandedBack answers HandBack: the broker has the message, or the failure says why not.
 type HandedBack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Message       *Message               `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	Epoch         int64                  `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Failure       *Failure               `protobuf:"bytes,3,opt,name=failure,proto3" json:"failure,omitempty"`
-	DelayLevel    int32                  `protobuf:"varint,4,opt,name=delay_level,json=delayLevel,proto3" json:"delay_level,omitempty"`
-	Reason        string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	HandBack      *HandBack              `protobuf:"bytes,1,opt,name=hand_back,json=handBack,proto3" json:"hand_back,omitempty"`
+	Failure       *Failure               `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -144,18 +132,11 @@ func (*HandedBack) Descriptor() ([]byte, []int) {
 	return file_troupe_v1_retries_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *HandedBack) GetMessage() *Message {
+func (x *HandedBack) GetHandBack() *HandBack {
 	if x != nil {
-		return x.Message
+		return x.HandBack
 	}
 	return nil
-}
-
-func (x *HandedBack) GetEpoch() int64 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
 }
 
 func (x *HandedBack) GetFailure() *Failure {
@@ -165,40 +146,21 @@ func (x *HandedBack) GetFailure() *Failure {
 	return nil
 }
 
-func (x *HandedBack) GetDelayLevel() int32 {
-	if x != nil {
-		return x.DelayLevel
-	}
-	return 0
-}
-
-func (x *HandedBack) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
 var File_troupe_v1_retries_proto protoreflect.FileDescriptor
 
 const file_troupe_v1_retries_proto_rawDesc = "" +
 	"\n" +
-	"\x17troupe/v1/retries.proto\x12\ttroupe.v1\x1a\x16troupe/v1/common.proto\x1a\x17troupe/v1/message.proto\"\xaf\x01\n" +
+	"\x17troupe/v1/retries.proto\x12\ttroupe.v1\x1a\x16troupe/v1/common.proto\x1a\x17troupe/v1/message.proto\"\x99\x01\n" +
 	"\bHandBack\x12&\n" +
 	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12,\n" +
 	"\amessage\x18\x02 \x01(\v2\x12.troupe.v1.MessageR\amessage\x12\x1f\n" +
 	"\vdelay_level\x18\x03 \x01(\x05R\n" +
 	"delayLevel\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05epoch\x18\x05 \x01(\x03R\x05epoch\"\xb7\x01\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"l\n" +
 	"\n" +
-	"HandedBack\x12,\n" +
-	"\amessage\x18\x01 \x01(\v2\x12.troupe.v1.MessageR\amessage\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12,\n" +
-	"\afailure\x18\x03 \x01(\v2\x12.troupe.v1.FailureR\afailure\x12\x1f\n" +
-	"\vdelay_level\x18\x04 \x01(\x05R\n" +
-	"delayLevel\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reasonB/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
+	"HandedBack\x120\n" +
+	"\thand_back\x18\x01 \x01(\v2\x13.troupe.v1.HandBackR\bhandBack\x12,\n" +
+	"\afailure\x18\x02 \x01(\v2\x12.troupe.v1.FailureR\afailureB/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
 	file_troupe_v1_retries_proto_rawDescOnce sync.Once
@@ -223,7 +185,7 @@ var file_troupe_v1_retries_proto_goTypes = []any{
 var file_troupe_v1_retries_proto_depIdxs = []int32{
 	2, // 0: troupe.v1.HandBack.queue:type_name -> troupe.v1.Queue
 	3, // 1: troupe.v1.HandBack.message:type_name -> troupe.v1.Message
-	3, // 2: troupe.v1.HandedBack.message:type_name -> troupe.v1.Message
+	0, // 2: troupe.v1.HandedBack.hand_back:type_name -> troupe.v1.HandBack
 	4, // 3: troupe.v1.HandedBack.failure:type_name -> troupe.v1.Failure
 	4, // [4:4] is the sub-list for method output_type
 	4, // [4:4] is the sub-list for method input_type

@@ -1,0 +1,130 @@
+package actors
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/troupe-mq/troupe/actors/processqueue"
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// assignment is what the actors of one assigned queue have in common and what survives the restart of a Puller or Consumer:
+// it is owned by the AssignedQueue and handed to the two in their Props.
+//
+// Who writes what: the Puller the cursor; the Consumer the window, the epoch, drain and unsubmitted; workers settle through
+// batches and count running and handingBack. The rest is set before the two are spawned.
+type assignment struct {
+	key          messages.QueueKey
+	queue        *messages.Queue
+	subscription *messages.Subscription
+	status       *queueStatus
+
+	window *processqueue.Window
+	// cursor is the next offset to pull; requests numbers the pulls over all incarnations.
+	cursor   atomic.Int64
+	requests atomic.Int64
+	// What was handed to the Consumer and is not in the window yet.
+	transitMessages, transitBytes atomic.Int64
+	// starved says that the Puller waits for room and wants a Credit.
+	starved atomic.Bool
+	// correction is where the next Puller starts; the AssignedQueue's alone.
+	correction int64
+
+	// epoch grows whenever what was submitted before must not run or count any more.
+	epoch atomic.Int64
+	// closed says that no handler may start any more: the queue is being drained.
+	closed      atomic.Bool
+	running     atomic.Int64
+	handingBack atomic.Int64
+	handlers    context.Context
+	cancel      context.CancelCauseFunc
+
+	drain       *messages.Drain
+	unsubmitted *work
+	redeliver   []*work
+}
+
+func newAssignment(key messages.QueueKey, sub *messages.Subscription) *assignment {
+	return &assignment{key: key, queue: key.Queue(), subscription: sub, status: &queueStatus{key: key}}
+}
+
+// reset prepares for a (new) incarnation of the AssignedQueue.
+func (q *assignment) reset() {
+	q.abandon()
+	q.handlers, q.cancel = context.WithCancelCause(context.Background())
+	q.closed.Store(false)
+	q.drain, q.unsubmitted, q.redeliver = nil, nil, nil
+	q.starved.Store(false)
+}
+
+// startAt puts the queue at its start offset, with an empty window.
+func (q *assignment) startAt(offset int64) {
+	q.window = processqueue.New(offset)
+	q.cursor.Store(offset)
+	q.transitMessages.Store(0)
+	q.transitBytes.Store(0)
+	q.status.next.Store(offset)
+	q.status.committed.Store(offset)
+	q.status.lastPull.Store(time.Now().UnixMilli())
+	q.status.window.Store(q.window)
+}
+
+// abandon ends everything that still runs for the queue; its results do not count.
+func (q *assignment) abandon() {
+	q.epoch.Add(1)
+	q.closed.Store(true)
+	if q.cancel != nil {
+		q.cancel(ErrQueueRevoked)
+	}
+}
+
+// handOver notes that the Puller passes an answer on; called in the Puller's turn.
+func (q *assignment) handOver(next, bytes, count int64) {
+	q.transitMessages.Add(count)
+	q.transitBytes.Add(bytes)
+	q.cursor.Store(next)
+	q.status.next.Store(next)
+}
+
+// arrived notes that an answer has come out of the mailbox; called in the Consumer's turn.
+func (q *assignment) arrived(bytes, count int64) {
+	q.transitMessages.Add(-count)
+	q.transitBytes.Add(-bytes)
+}
+
+// held is how much of the queue's messages is in memory, in bytes.
+func (q *assignment) held() int64 { return q.status.heldBytes() + q.transitBytes.Load() }
+
+// room says how many messages the next pull may ask for, or why there is no room. In that case the Consumer has been asked
+// for a Credit before the last look, so that none is missed.
+func (q *assignment) room(spec *GroupSpec, memory *Memory) (batch int32, cause string) {
+	batch, cause = q.look(spec, memory)
+	if cause == "" {
+		return batch, ""
+	}
+	q.starved.Store(true)
+	if batch, cause = q.look(spec, memory); cause == "" {
+		q.starved.Store(false)
+	}
+	return batch, cause
+}
+
+func (q *assignment) look(spec *GroupSpec, memory *Memory) (batch int32, cause string) {
+	limits := spec.Limits
+	batch = int32(min(int64(spec.PullBatch), limits.Messages, limits.Span))
+	count, bytes := q.window.Cached()
+	count += q.transitMessages.Load()
+	span := q.cursor.Load() - q.window.Committed()
+	switch {
+	case count > 0 && count+int64(batch) > limits.Messages:
+		return batch, waitMessages
+	case bytes+q.transitBytes.Load() >= limits.Bytes:
+		return batch, waitBytes
+	case span > 0 && span+int64(batch) > limits.Span:
+		return batch, waitSpan
+	case count > 0 && memory.full():
+		return batch, waitMemory
+	}
+	return batch, ""
+}

@@ -1,0 +1,259 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/troupe-mq/troupe/actors/kit"
+	"github.com/troupe-mq/troupe/actors/processqueue"
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// Consumer takes what was pulled, hands it to the workers and settles results, in concurrent mode.
+//
+//	Owns        the queue's window of messages that are not settled
+//	Parent      AssignedQueue
+//	In          Pulled, Settled, StartAt, Drain, DrainTick, HandedBack (with its place), Redeliver
+//	Out         work to the pool; Credit to the Puller; HandBack to the RetrySender (from workers); Drained and
+//	            ConsumerRestarted to the parent
+//	States      consuming, draining
+//	Invariants  what is committed is the lowest offset not settled; a message is settled by success, by the broker taking it
+//	            back, or by a filter, never otherwise; a result of an earlier epoch changes nothing
+//	Restart     window, running handlers and drain go on (assignment); messages lost with the failing Pulled are pulled
+//	            again (ConsumerRestarted)
+//	Source      ConsumeMessageConcurrentlyService, ProcessQueue (protocol.md 5.6, 5.7)
+type Consumer struct {
+	env   *Env
+	group *groupContext
+	q     *assignment
+	// sub is the queue's subscription; nil for the retry topic, whose messages belong to several.
+	sub *SubscriptionSpec
+
+	puller      kit.Ref
+	redelivery  *kit.Timer
+	drained     bool
+	drainCancel bool
+}
+
+// Handlers whose context was cancelled get this long to notice.
+const cancelGrace = 500 * time.Millisecond
+
+func newConsumer(env *Env, group *groupContext, q *assignment) *Consumer {
+	return &Consumer{env: env, group: group, q: q, sub: group.spec.subscription(q.key.Topic)}
+}
+
+// Receive handles one message.
+func (a *Consumer) Receive(c *kit.Context, m kit.Message) {
+	switch m := m.(type) {
+	case kit.Started:
+		if c.Incarnation() > 1 {
+			a.resume(c)
+		}
+	case *messages.Pulled:
+		a.puller = c.Sender()
+		a.pulled(c, m)
+	case *messages.Settled:
+		a.advance(c)
+	case *messages.StartAt:
+		a.startAt(m.GetOffset())
+	case *handedBack:
+		a.handedBack(c, m)
+	case *messages.Redeliver:
+		a.redelivery = nil
+		a.redeliver(c)
+	case *messages.Drain:
+		a.drain(c, m)
+	case *messages.DrainTick:
+		a.drainTick(c, m)
+	}
+}
+
+func (a *Consumer) pulled(c *kit.Context, m *messages.Pulled) {
+	q, reply := a.q, m.GetReply()
+	next := reply.GetNextOffset()
+	q.arrived(int64(len(reply.GetRecords())), next-m.GetOffset())
+	if q.drain != nil {
+		return
+	}
+	if end := q.window.Next(); m.GetOffset() != end {
+		if m.GetOffset() > end {
+			c.Tell(c.Parent(), &messages.ConsumerRestarted{Next: end})
+		}
+		return
+	}
+	if len(reply.GetRecords()) == 0 {
+		if err := q.window.Skip(m.GetOffset(), next); err != nil {
+			panic(err)
+		}
+		a.moved(c)
+		return
+	}
+	slab, corrupt := a.env.Link.Decode(reply, q.queue, a.group.spec.Name)
+	for _, r := range corrupt {
+		a.env.Events.Record(&messages.Event{
+			Kind: messages.EventKind_EVENT_KIND_MESSAGE_CORRUPT, Group: a.group.spec.Name, Queue: q.queue,
+			Offset: r.QueueOffset, Text: r.Reason,
+		})
+	}
+	batch, err := q.window.Put(m.GetOffset(), next, slab)
+	if out, ok := errors.AsType[*processqueue.OrderError](err); ok {
+		// A broker that answers out of order: what cannot be placed is not lost in silence.
+		a.env.Events.Record(&messages.Event{
+			Kind: messages.EventKind_EVENT_KIND_MESSAGE_CORRUPT, Group: a.group.spec.Name, Queue: q.queue,
+			Offset: out.Message, Text: err.Error(),
+		})
+		if err = q.window.Skip(m.GetOffset(), next); err != nil {
+			panic(err)
+		}
+		a.moved(c)
+		return
+	}
+	a.leaveOut(batch)
+	q.unsubmitted = newWork(c.Self(), a, batch)
+	q.unsubmitted.submit()
+	q.unsubmitted = nil
+	if q.status.oldest.Load() == 0 || batch.Len() == 0 {
+		a.moved(c)
+	}
+}
+
+// leaveOut settles what the subscription does not want: brokers filter tags by hash only (protocol.md 5.5).
+func (a *Consumer) leaveOut(batch *processqueue.Batch) {
+	if a.sub == nil || len(a.sub.Subscription.GetTags()) == 0 {
+		return
+	}
+	ms := batch.Messages()
+	for i := range ms {
+		if !ms[i].HasTag(a.sub.Subscription.GetTags()) {
+			// No edge is lost: moved looks at the window after every batch that was put.
+			_ = batch.Settle(i)
+		}
+	}
+}
+
+// advance looks what was settled and passes on what follows from it.
+func (a *Consumer) advance(c *kit.Context) {
+	a.moved(c)
+	if a.q.drain != nil {
+		a.endDrain(c, 0)
+	}
+}
+
+func (a *Consumer) moved(c *kit.Context) {
+	q := a.q
+	committed, freed, _ := q.window.Advance()
+	q.status.committed.Store(committed)
+	q.status.consumed.Add(int64(freed))
+	if m, at := q.window.Oldest(); m != nil {
+		q.status.oldest.Store(at.UnixMilli())
+	} else {
+		q.status.oldest.Store(0)
+	}
+	if !a.puller.IsZero() && q.starved.Load() && q.starved.Swap(false) {
+		c.Tell(a.puller, &messages.Credit{})
+	}
+}
+
+// startAt discards everything: running handlers may end, their results do not count.
+func (a *Consumer) startAt(offset int64) {
+	q := a.q
+	q.epoch.Add(1)
+	q.window.Reset(offset)
+	q.redeliver = nil
+	q.transitMessages.Store(0)
+	q.transitBytes.Store(0)
+	q.status.committed.Store(offset)
+	q.status.oldest.Store(0)
+}
+
+func (a *Consumer) handedBack(c *kit.Context, m *handedBack) {
+	a.q.handingBack.Add(-1)
+	if m.epoch == a.q.epoch.Load() {
+		if m.reply.GetFailure() == nil {
+			_ = m.batch.Settle(m.index) // advance follows at once
+		} else {
+			a.q.redeliver = append(a.q.redeliver, newSingle(c.Self(), a, m.batch, m.index))
+			if a.redelivery == nil {
+				a.redelivery = c.After(a.group.spec.RedeliverAfter, &messages.Redeliver{})
+			}
+		}
+	}
+	a.advance(c)
+}
+
+// redeliver tries messages again here that the broker did not take back.
+func (a *Consumer) redeliver(*kit.Context) {
+	if a.q.drain != nil {
+		return
+	}
+	again := a.q.redeliver
+	a.q.redeliver = nil
+	for _, w := range again {
+		w.submit()
+	}
+}
+
+// resume goes on after a failure: what was put is handed out, what was lost is pulled again.
+func (a *Consumer) resume(c *kit.Context) {
+	if w := a.q.unsubmitted; w != nil {
+		a.q.unsubmitted = nil
+		w.consumer = c.Self()
+		w.submit()
+	}
+	a.redeliver(c)
+	a.moved(c)
+	c.Tell(c.Parent(), &messages.ConsumerRestarted{Next: a.q.window.Next()})
+	if m := a.q.drain; m != nil {
+		a.q.drain = nil
+		a.drain(c, m)
+	}
+}
+
+// drain lets running handlers end within the grace; nothing new starts. A later Drain can only shorten the grace.
+func (a *Consumer) drain(c *kit.Context, m *messages.Drain) {
+	if a.drained || a.drainCancel {
+		return
+	}
+	a.q.drain = m
+	a.q.closed.Store(true)
+	c.After(time.Duration(m.GetGraceMillis())*time.Millisecond, &messages.DrainTick{})
+	a.advance(c)
+}
+
+func (a *Consumer) drainTick(c *kit.Context, m *messages.DrainTick) {
+	if a.drained {
+		return
+	}
+	if m.GetCancelled() {
+		a.endDrain(c, a.q.running.Load()+a.q.handingBack.Load())
+		return
+	}
+	if a.drainCancel {
+		return
+	}
+	a.drainCancel = true
+	cause := ErrQueueRevoked
+	if a.q.drain.GetReason() == messages.RevokeReason_REVOKE_REASON_DRAINING {
+		cause = ErrDraining
+	}
+	a.q.cancel(cause)
+	c.After(cancelGrace, &messages.DrainTick{Cancelled: true})
+}
+
+// endDrain tells the parent when nothing runs any more, or that the rest was abandoned.
+func (a *Consumer) endDrain(c *kit.Context, abandoned int64) {
+	if a.drained || (abandoned == 0 && a.q.running.Load()+a.q.handingBack.Load() > 0) {
+		return
+	}
+	a.drained = true
+	a.moved(c)
+	a.q.epoch.Add(1)
+	a.q.cancel(context.Canceled)
+	if abandoned > 0 {
+		a.env.Events.Record(&messages.Event{
+			Kind: messages.EventKind_EVENT_KIND_HANDLERS_ABANDONED, Group: a.group.spec.Name, Queue: a.q.queue, Count: abandoned,
+		})
+	}
+	c.Tell(c.Parent(), &messages.Drained{Committed: a.q.window.Committed(), Abandoned: abandoned})
+}
