@@ -92,8 +92,8 @@ const (
 
 	// Pop, inner batches and multi dispatch.
 
-	// PropertyPopCheck is the receipt handle of a popped message.
-	PropertyPopCheck = "POP_CK"
+	// PropertyPopCheckpoint is the receipt handle of a popped message.
+	PropertyPopCheckpoint = "POP_CK"
 	// PropertyPopCheckOffset is the offset of the receipt's check point.
 	PropertyPopCheckOffset = "POP_CK_OFFSET"
 	// PropertyFirstPopTime is when the message was popped first.
@@ -148,7 +148,7 @@ var reservedProperties = map[string]bool{
 	PropertyCRC32: true, PropertyBornHost: true, PropertyBornTimestamp: true, PropertyTransactionPrepared: true,
 	PropertyProducerGroup: true, PropertyTransactionCheckTimes: true, PropertyCheckImmunityTime: true,
 	PropertyTransactionID: true, PropertyCorrelationID: true, PropertyReplyToClient: true, PropertyTTL: true,
-	PropertyMessageType: true, PropertyArriveTime: true, PropertyPushReplyTime: true, PropertyPopCheck: true,
+	PropertyMessageType: true, PropertyArriveTime: true, PropertyPushReplyTime: true, PropertyPopCheckpoint: true,
 	PropertyPopCheckOffset: true, PropertyFirstPopTime: true, PropertyInnerNum: true, PropertyInnerBase: true,
 	PropertyInnerMultiDispatch: true, PropertyInnerMultiQueueOffset: true, PropertyDuplicateInfo: true,
 	PropertyExtendUniqueInfo: true, PropertyTimerDelaySec: true, PropertyTimerDelayMs: true, PropertyTimerDeliverMs: true,

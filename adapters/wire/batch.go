@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"math"
+
+	"github.com/troupe-mq/troupe/messages"
 )
 
 // batchFixed is the size of a batch part with empty body and properties.
@@ -55,6 +57,21 @@ func Batch(list []byte) iter.Seq[BatchPart] {
 			list = list[size:]
 		}
 	}
+}
+
+// DecodeBatch takes the body of SEND_BATCH_MESSAGE apart into messages of flag, body and properties.
+func DecodeBatch(list []byte) ([]messages.Message, error) {
+	n, err := CountBatch(list)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]messages.Message, n)
+	i := 0
+	for p := range Batch(list) {
+		out[i].Flag, out[i].Body, out[i].RawProperties = p.Flag, p.Body, p.Properties
+		i++
+	}
+	return out, nil
 }
 
 func cutBatch(b []byte) (BatchPart, int, error) {

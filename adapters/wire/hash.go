@@ -2,8 +2,8 @@ package wire
 
 import "unicode/utf8"
 
-// JavaHash is Java's String.hashCode: h = 31·h + c over the UTF-16 code units, wrapping at 32 bits.
-func JavaHash(s string) int32 {
+// HashCode is Java's String.hashCode: h = 31·h + c over the UTF-16 code units, wrapping at 32 bits.
+func HashCode(s string) int32 {
 	var h uint32
 	for i := 0; i < len(s); {
 		if c := s[i]; c < utf8.RuneSelf {
@@ -24,4 +24,4 @@ func JavaHash(s string) int32 {
 }
 
 // TagCode is what a consume queue notes of a message's tag: its Java hash code, 0 without a tag.
-func TagCode(tag string) int64 { return int64(JavaHash(tag)) }
+func TagCode(tag string) int64 { return int64(HashCode(tag)) }
