@@ -1,0 +1,145 @@
+package embedded
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/troupe-mq/troupe/adapters/wire"
+)
+
+// updateGroup answers UPDATE_AND_CREATE_SUBSCRIPTIONGROUP (200).
+func (i *incarnation) updateGroup(cmd *wire.Command) *wire.Command {
+	body, err := wire.DecodeSubscriptionGroup(cmd.Body)
+	if err != nil {
+		return refuse(wire.SystemError, err.Error())
+	}
+	err = i.b.ConfigureGroup(body.Group, GroupConfig{
+		Consume: body.ConsumeEnable, ConsumeBroadcast: body.ConsumeBroadcast, RetryQueues: body.RetryQueues,
+		RetryMaxTimes: body.RetryMaxTimes, NotifyChanges: body.NotifyIDsChanged,
+	})
+	if err != nil {
+		return refuse(wire.InvalidParameter, err.Error())
+	}
+	return accept()
+}
+
+// deleteGroup answers DELETE_SUBSCRIPTIONGROUP (207).
+func (i *incarnation) deleteGroup(cmd *wire.Command) *wire.Command {
+	group := cmd.Ext.Text("groupName")
+	if !i.b.groups.remove(group) {
+		return refuse(wire.SystemError, fmt.Sprintf("the group %s does not exist", group))
+	}
+	if cmd.Ext.Bool("cleanOffset") {
+		i.b.offsets.forgetGroup(group)
+	}
+	return accept()
+}
+
+// consumerConnections answers GET_CONSUMER_CONNECTION_LIST (203).
+func (i *incarnation) consumerConnections(cmd *wire.Command) *wire.Command {
+	var h wire.GroupHeader
+	if err := h.ReadFrom(&cmd.Ext); err != nil {
+		return refuse(wire.SystemError, err.Error())
+	}
+	g, online := i.members.describe(h.Group)
+	if !online {
+		return refuse(wire.ConsumerNotOnline, fmt.Sprintf("the consumer group[%s] not online", h.Group))
+	}
+	body := wire.ConsumerConnection{
+		ConsumeType: g.consumeType, MessageModel: g.model, ConsumeFrom: g.consumeFrom, Subscriptions: map[string]wire.SubscriptionData{},
+	}
+	for _, c := range g.order {
+		m := g.members[c]
+		body.Connections = append(body.Connections, wire.Connection{
+			ClientID: m.client, ClientAddr: c.address(), Language: m.language.String(), Version: m.version,
+		})
+	}
+	for topic, s := range g.subscriptions {
+		body.Subscriptions[topic] = s.data
+	}
+	return acceptBody(body.Encode())
+}
+
+// consumeStats answers GET_CONSUME_STATS (208): where a group stands in the queues of its topics.
+func (i *incarnation) consumeStats(cmd *wire.Command) *wire.Command {
+	var h wire.ConsumeStatsHeader
+	if err := h.ReadFrom(&cmd.Ext); err != nil {
+		return refuse(wire.SystemError, err.Error())
+	}
+	topics := i.b.offsets.topicsOf(h.Group)
+	if h.Topic != "" {
+		topics = []string{h.Topic}
+	}
+	body := wire.ConsumeStats{Queues: map[wire.MessageQueue]wire.QueueProgress{}}
+	for _, topic := range topics {
+		t := i.b.topics.get(topic)
+		if t == nil {
+			continue
+		}
+		for id := range t.readQueues {
+			_, hi := i.b.store.queue(topic, id).bounds()
+			at, _ := i.b.offsets.query(groupQueue{h.Group, topic, id})
+			at = max(0, at)
+			q := wire.QueueProgress{BrokerOffset: hi, ConsumerOffset: at, PullOffset: at}
+			if at > 0 {
+				q.LastTimestamp = max(0, storeTimeAt(i.b.store, topic, id, at-1))
+			}
+			body.Queues[i.queueName(topic, id)] = q
+		}
+	}
+	return acceptBody(body.Encode())
+}
+
+// resetOffset answers INVOKE_BROKER_TO_RESET_OFFSET (222) as brokers since 5.2 do by default: nothing is pushed to the
+// members, each queue's next pull answers the offset. Source: protocol.md 7.9.
+func (i *incarnation) resetOffset(cmd *wire.Command) *wire.Command {
+	var h wire.ResetOffsetHeader
+	if err := h.ReadFrom(&cmd.Ext); err != nil {
+		return refuse(wire.SystemError, err.Error())
+	}
+	t := i.b.topics.get(h.Topic)
+	if t == nil {
+		return refuse(wire.TopicNotExist, fmt.Sprintf("Topic %s does not exist", h.Topic))
+	}
+	if i.b.groups.get(h.Group) == nil {
+		return refuse(wire.SubscriptionGroupNotExist, fmt.Sprintf("Group %s does not exist", h.Group))
+	}
+	if h.QueueID >= t.readQueues {
+		return refuse(wire.SystemError, fmt.Sprintf("queue %d of %d", h.QueueID, t.readQueues))
+	}
+	body := wire.ResetOffset{Offsets: map[wire.MessageQueue]int64{}}
+	for id := range t.readQueues {
+		if h.QueueID >= 0 && id != h.QueueID {
+			continue
+		}
+		lo, hi := i.b.store.queue(h.Topic, id).bounds()
+		offset := h.Offset
+		switch {
+		case offset >= 0 && h.QueueID >= 0:
+			if offset < lo || offset > hi+1 {
+				return refuse(wire.SystemError, fmt.Sprintf("Target offset %d not in consume queue range [%d-%d]", offset, lo, hi))
+			}
+		case h.Timestamp < 0:
+			offset = hi
+		default:
+			offset = offsetByTime(i.b.store, h.Topic, id, h.Timestamp, false)
+		}
+		body.Offsets[i.queueName(h.Topic, id)] = offset
+	}
+	for q, offset := range body.Offsets {
+		i.b.offsets.reset(groupQueue{h.Group, h.Topic, q.QueueID}, offset)
+	}
+	return acceptBody(body.EncodeRaw())
+}
+
+// checkClient answers CHECK_CLIENT_CONFIG (46): tag subscriptions are good, SQL92 is off like in Apache's default.
+func (i *incarnation) checkClient(cmd *wire.Command) *wire.Command {
+	body, err := wire.DecodeCheckClient(cmd.Body)
+	if err != nil {
+		return refuse(wire.SystemError, err.Error())
+	}
+	if kind := body.Subscription.ExpressionType; kind != "" && !strings.EqualFold(kind, wire.ExpressionTag) {
+		return refuse(wire.SystemError, "The broker does not support consumer to filter message by "+kind)
+	}
+	return accept()
+}

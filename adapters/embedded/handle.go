@@ -1,0 +1,83 @@
+package embedded
+
+import (
+	"fmt"
+
+	"github.com/troupe-mq/troupe/adapters/wire"
+)
+
+// handle carries out one request. No answer now: the request is held, or nobody waits.
+func (i *incarnation) handle(c *connection, cmd *wire.Command) *wire.Command {
+	switch wire.RequestCode(cmd.Code) {
+	case wire.PullMessage, wire.LitePullMessage:
+		return i.pull(c, cmd)
+	case wire.SendMessage, wire.SendMessageV2, wire.SendBatchMessage:
+		return i.send(c, cmd)
+	case wire.ConsumerSendMsgBack:
+		return i.sendBack(cmd)
+	case wire.HeartBeat:
+		return i.heartbeat(c, cmd)
+	case wire.UnregisterClient:
+		return i.unregister(c, cmd)
+	case wire.GetConsumerListByGroup:
+		return i.consumerList(cmd)
+	case wire.CheckClientConfig:
+		return i.checkClient(cmd)
+	case wire.QueryConsumerOffset:
+		return i.queryOffset(cmd)
+	case wire.UpdateConsumerOffset:
+		return i.updateOffset(cmd)
+	case wire.GetMaxOffset:
+		return i.queueOffset(cmd, func(q queueIndex) int64 { _, hi := q.bounds(); return hi })
+	case wire.GetMinOffset:
+		return i.queueOffset(cmd, func(q queueIndex) int64 { lo, _ := q.bounds(); return lo })
+	case wire.SearchOffsetByTimestamp:
+		return i.searchOffset(cmd)
+	case wire.GetEarliestMsgStoreTime:
+		return i.earliestTime(cmd)
+	case wire.LockBatchMQ:
+		return i.lock(cmd)
+	case wire.UnlockBatchMQ:
+		return i.unlock(cmd)
+	}
+	return i.handleTool(cmd)
+}
+
+// handleTool carries out what administrators' tools ask.
+func (i *incarnation) handleTool(cmd *wire.Command) *wire.Command {
+	switch wire.RequestCode(cmd.Code) {
+	case wire.UpdateAndCreateTopic:
+		return i.updateTopic(cmd)
+	case wire.DeleteTopicInBroker:
+		return i.deleteTopic(cmd)
+	case wire.GetTopicConfig:
+		return i.topicConfig(cmd)
+	case wire.GetTopicStatsInfo:
+		return i.topicStats(cmd)
+	case wire.UpdateAndCreateSubscriptionGroup:
+		return i.updateGroup(cmd)
+	case wire.DeleteSubscriptionGroup:
+		return i.deleteGroup(cmd)
+	case wire.GetConsumerConnectionList:
+		return i.consumerConnections(cmd)
+	case wire.GetConsumeStats:
+		return i.consumeStats(cmd)
+	case wire.QueryTopicConsumeByWho:
+		return i.consumers(cmd)
+	case wire.InvokeBrokerToResetOffset:
+		return i.resetOffset(cmd)
+	case wire.ViewMessageByID:
+		return i.viewMessage(cmd)
+	}
+	if i.b.ownNames {
+		if answer := i.b.nameServer.answer(cmd); answer != nil {
+			return answer
+		}
+	}
+	return unsupported(cmd)
+}
+
+// unsupported is the answer to a kind of request that nobody here knows.
+func unsupported(cmd *wire.Command) *wire.Command {
+	return refuse(wire.RequestCodeNotSupported, fmt.Sprintf(" request type %d not supported", cmd.Code))
+}

@@ -1,0 +1,191 @@
+package embedded
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/troupe-mq/troupe/adapters/wire"
+)
+
+// Kinds of refusal that a pull answer carries beside NO_PERMISSION (forbiddenType).
+const (
+	forbidBroker    = 1
+	forbidGroup     = 2
+	forbidTopic     = 3
+	forbidBroadcast = 4
+)
+
+// faq ends the remarks that clients meet first.
+const faq = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
+
+// pull is one PULL_MESSAGE request, as far as it must be remembered while it waits.
+type pull struct {
+	conn   *connection
+	opaque int32
+	group  string
+	topic  string
+	queue  int32
+	offset int64
+	count  int
+	match  func(int64) bool // nil: everything
+}
+
+// pull answers PULL_MESSAGE (11) and LITE_PULL_MESSAGE (361), or holds it: then there is no answer now. The checks and
+// their order are those of protocol.md 7.2.
+func (i *incarnation) pull(c *connection, cmd *wire.Command) *wire.Command {
+	var h wire.PullRequestHeader
+	if err := h.ReadFrom(&cmd.Ext); err != nil {
+		return refuse(wire.SystemError, err.Error())
+	}
+	group, topic, queue, offset := h.Group, h.Topic, h.QueueID, h.QueueOffset
+	perm, _ := i.b.permission()
+	if perm&wire.PermRead == 0 {
+		return forbid(forbidBroker, fmt.Sprintf("the broker[%s] pulling message is forbidden", i.b.Addr()))
+	}
+	if cmd.Code == int32(wire.LitePullMessage) && i.b.cfg.NoLitePull {
+		return forbid(forbidBroker, fmt.Sprintf("the broker[%s] for lite pull consumer is forbidden", i.b.Addr()))
+	}
+	config := i.b.groups.find(group)
+	if config == nil {
+		return refuse(wire.SubscriptionGroupNotExist, fmt.Sprintf("subscription group [%s] does not exist, %s", group, faq[1:]))
+	}
+	if !config.Consume {
+		return forbid(forbidGroup, "subscription group no permission, "+group)
+	}
+	t := i.b.topics.get(topic)
+	if t == nil {
+		return refuse(wire.TopicNotExist, fmt.Sprintf("topic[%s] not exist, apply first please! %s", topic, faq))
+	}
+	if !t.readable() {
+		return forbid(forbidTopic, fmt.Sprintf("the topic[%s] pulling message is forbidden", topic))
+	}
+	if queue < 0 || queue >= t.readQueues {
+		return refuse(wire.InvalidParameter, fmt.Sprintf("queueId[%d] is illegal, topic:[%s] topicConfig.readQueueNums:[%d] consumer:[/%s]",
+			queue, topic, t.readQueues, c.address()))
+	}
+	sub, refusal := i.subscriptionOf(&h, config)
+	if refusal != nil {
+		return refusal
+	}
+	p := &pull{conn: c, opaque: cmd.Opaque, group: group, topic: topic, queue: queue, offset: offset, count: int(h.MaxMessages), match: sub.matcher()}
+	gq := groupQueue{group, topic, queue}
+	if reset, pending := i.b.offsets.takeReset(gq); pending {
+		lo, hi := i.b.store.queue(topic, queue).bounds()
+		return i.pullAnswer(p, selection{status: offsetReset, next: reset, min: lo, max: hi})
+	}
+	if h.SysFlag&wire.PullCommitOffset != 0 && h.CommitOffset >= 0 {
+		i.b.offsets.commit(gq, h.CommitOffset)
+	}
+	sel := i.read(p)
+	code := p.code(sel)
+	if code != wire.PullNotFound || h.SysFlag&wire.PullSuspend == 0 || cmd.IsOneWay() {
+		if !cmd.IsOneWay() {
+			i.reply(p, sel)
+		}
+		return nil
+	}
+	i.holds.hold(&held{pull: p, deadline: time.Now().Add(time.Duration(h.SuspendMillis) * time.Millisecond)})
+	// A message may have come between the look and the hold; whoever stored it saw no pull waiting.
+	if hi := i.maxOffset(queueID{topic, queue}); hi > offset {
+		i.arrived(topic, queue, hi, i.tagsFrom(topic, queue, offset))
+	}
+	return nil
+}
+
+// subscriptionOf finds the subscription that selects a pull's messages, or the refusal.
+func (i *incarnation) subscriptionOf(h *wire.PullRequestHeader, config *GroupConfig) (*subscription, *wire.Command) {
+	group, topic := h.Group, h.Topic
+	if h.SysFlag&wire.PullSubscription != 0 {
+		sub, err := parseSubscription(topic, h.Subscription, h.ExpressionType)
+		if err != nil {
+			return nil, refuse(wire.SubscriptionParseFailed, "parse the consumer's subscription failed")
+		}
+		return sub, sqlRefusal(sub)
+	}
+	online, toAll, sub := i.members.subscribed(group, topic)
+	switch {
+	case !online:
+		return nil, refuse(wire.SubscriptionNotExist, "the consumer's group info not exist"+faq)
+	case !config.ConsumeBroadcast && toAll:
+		return nil, forbid(forbidBroadcast, fmt.Sprintf("the consumer group[%s] can not consume by broadcast way", group))
+	case sub == nil:
+		return nil, refuse(wire.SubscriptionNotExist, "the consumer's subscription not exist"+faq)
+	case sub.data.SubVersion < h.SubVersion:
+		return nil, refuse(wire.SubscriptionNotLatest, "the consumer's subscription not latest")
+	}
+	return sub, sqlRefusal(sub)
+}
+
+// read looks for a pull's messages.
+func (i *incarnation) read(p *pull) selection {
+	limits := readLimits{messages: min(p.count, i.b.cfg.PullMessages), bytes: i.b.cfg.PullBytes}
+	return readQueue(i.b.store, p.topic, p.queue, p.offset, limits, p.match)
+}
+
+// code gives the response code of an outcome, protocol.md 7.3.
+func (p *pull) code(sel selection) wire.ResponseCode {
+	switch sel.status {
+	case found:
+		return wire.Success
+	case noMatchedMessage, messageWasRemoving:
+		return wire.PullRetryImmediately
+	case noMatchedLogicQueue, noMessageInQueue:
+		if p.offset == 0 {
+			return wire.PullNotFound
+		}
+		return wire.PullOffsetMoved
+	case offsetOverflowOne, offsetFoundNull:
+		return wire.PullNotFound
+	}
+	return wire.PullOffsetMoved
+}
+
+// pullAnswer builds the answer of an outcome.
+func (i *incarnation) pullAnswer(p *pull, sel selection) *wire.Command {
+	_, suggest := i.b.permission()
+	answer := wire.NewResponse(p.code(sel), sel.status.String())
+	h := wire.PullResponseHeader{SuggestBrokerID: suggest, NextBeginOffset: sel.next, MinOffset: sel.min, MaxOffset: sel.max}
+	h.AppendTo(&answer.Ext)
+	answer.Body = sel.body
+	return answer
+}
+
+// reply answers a pull. Sending encodes at once, so the body's buffer is free for the next answer when it returns.
+func (i *incarnation) reply(p *pull, sel selection) {
+	p.conn.answer(p.opaque, i.pullAnswer(p, sel))
+	sel.release()
+}
+
+// resume carries out a held pull again: it commits nothing and is answered in any case.
+func (i *incarnation) resume(p *pull) { i.reply(p, i.read(p)) }
+
+// arrived wakes the pulls that wait for messages of a queue.
+func (i *incarnation) arrived(topic string, queue int32, max int64, tags []int64) {
+	for _, p := range i.holds.arrived(queueID{topic, queue}, max, tags, time.Now()) {
+		i.resume(p)
+	}
+}
+
+// tagsFrom lists the tag codes of the messages from an offset on, as far as one scan reaches.
+func (i *incarnation) tagsFrom(topic string, queue int32, offset int64) []int64 {
+	var tags []int64
+	for _, e := range i.b.store.queue(topic, queue).entries(make([]entry, 0, scanEntries), offset) {
+		tags = append(tags, e.tags)
+	}
+	return tags
+}
+
+// sqlRefusal refuses SQL92 subscriptions: like a broker with enablePropertyFilter=false, the default.
+func sqlRefusal(s *subscription) *wire.Command {
+	if s != nil && s.data.ExpressionType == wire.ExpressionSQL92 {
+		return refuse(wire.SystemError, "The broker does not support consumer to filter message by "+wire.ExpressionSQL92)
+	}
+	return nil
+}
+
+// forbid refuses with NO_PERMISSION and the kind of refusal.
+func forbid(kind int64, remark string) *wire.Command {
+	answer := refuse(wire.NoPermission, remark)
+	answer.Ext.SetInt("forbiddenType", kind)
+	return answer
+}
