@@ -178,16 +178,25 @@ func (b *mailbox) refill() bool {
 		return true
 	}
 	if b.suspended || len(b.in) == 0 {
+		if !b.suspended {
+			b.trim()
+		}
 		b.cell.probe.pause(b.cell.system.clock())
 		b.scheduled = false
 		return false
 	}
-	free := b.out
-	if cap(free) > keepCapacity && len(free) < cap(free)/4 {
-		free = nil
-	}
-	b.out, b.in, b.pos = b.in, free[:0], 0
+	b.out, b.in, b.pos = b.in, b.out[:0], 0
 	return true
+}
+
+// trim gives the room of a burst back once it is over. The caller holds mu; there are no messages.
+func (b *mailbox) trim() {
+	if cap(b.out) > keepCapacity {
+		b.out, b.pos = nil, 0
+	}
+	if cap(b.in) > keepCapacity {
+		b.in = nil
+	}
 }
 
 func (b *mailbox) nextSystem() any {

@@ -114,6 +114,9 @@ func (p *probe) look(now int64) {
 }
 
 func (p *probe) pause(now int64) {
+	if !p.fresh {
+		p.lastAt.Store(now)
+	}
 	p.busy.Add(now - p.begun)
 	p.since.Store(0)
 }

@@ -9,6 +9,9 @@ const (
 	DefaultWindow  = time.Minute
 )
 
+// longest is what back-offs are cut to, so that no arithmetic overflows.
+const longest = 365 * 24 * time.Hour
+
 // Strategy is how an actor is treated when it panics: it is restarted after a back-off that doubles with each consecutive
 // failure, or given up. A failure is consecutive if the incarnation lived no longer than Window. There is no strategy that ends
 // the process, and none that touches siblings.
@@ -31,7 +34,8 @@ func (s Strategy) withDefaults() Strategy {
 	if s.Max <= 0 {
 		s.Max = DefaultMax
 	}
-	s.Max = max(s.Max, s.Initial)
+	s.Initial = min(s.Initial, longest)
+	s.Max = min(max(s.Max, s.Initial), longest)
 	if s.Window <= 0 {
 		s.Window = DefaultWindow
 	}
@@ -43,9 +47,6 @@ func (s Strategy) backoff(n int, jitter float64) time.Duration {
 	d := s.Initial
 	for ; n > 1 && d < s.Max; n-- {
 		d *= 2
-		if d <= 0 {
-			d = s.Max
-		}
 	}
 	return time.Duration(float64(min(d, s.Max)) * (0.8 + 0.4*jitter))
 }

@@ -2,6 +2,10 @@ package kit_test
 
 import (
 	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,4 +55,91 @@ func end(s *kit.System) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	Expect(s.Shutdown(ctx)).To(Succeed())
+}
+
+// recorder keeps what happens, from any goroutine.
+type recorder struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (r *recorder) add(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) all() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.lines)
+}
+
+// event is an OnEvent that keeps kind, actor and message.
+func (r *recorder) event(e kit.Event) { r.add("%s|%s|%s", e.Kind, e.Actor, e.Message) }
+
+// steady makes back-offs exact.
+func steady() float64 { return 0.5 }
+
+// Messages of the specs.
+type (
+	spawn struct {
+		spec kit.Spec
+		ref  *kit.Ref // filled in if not nil
+	}
+	stop struct{ name string }
+	kill struct{ name string }
+	boom struct{}
+	exit struct{}
+	hold struct{ until chan struct{} }
+)
+
+// boss is an actor that does to its children what it is told and keeps what it gets.
+func boss(name string, r *recorder) kit.Spec {
+	return plays(name, func(c *kit.Context, m kit.Message) {
+		switch m := m.(type) {
+		case spawn:
+			if child := c.Spawn(m.spec); m.ref != nil {
+				*m.ref = child
+			}
+		case stop:
+			child, _ := c.Child(m.name)
+			c.Stop(child)
+		case kill:
+			child, _ := c.Child(m.name)
+			c.Kill(child)
+		case boom:
+			panic("boom")
+		case hold:
+			<-m.until
+		case kit.ChildStopped:
+			r.add("%s: %s stopped: %v", name, m.Name, m.Err)
+		default:
+			r.add("%s: %T", name, m)
+		}
+	})
+}
+
+// tame is a worker that keeps what it gets, and fails or blocks if told to.
+func tame(name string, r *recorder) kit.Spec {
+	return plays(name, func(c *kit.Context, m kit.Message) {
+		switch m := m.(type) {
+		case boom:
+			panic("boom")
+		case exit:
+			runtime.Goexit()
+		case hold:
+			<-m.until
+		case int:
+			r.add("%s: %d", name, m)
+		default:
+			r.add("%s: %T", name, m)
+		}
+	})
+}
+
+// settle waits until every actor is idle; it takes virtual time up to d for what is on a timer.
+func settle(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
