@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	troupe "github.com/troupe-mq/troupe/runtime"
+)
+
+type consumeFlags struct {
+	group, tags, from, topology string
+	workers                     int
+	count                       int64
+	idleExit                    time.Duration
+	discard                     bool
+}
+
+func newConsume(c *common) *cobra.Command {
+	var f consumeFlags
+	verb := &cobra.Command{
+		Use:   "consume TOPIC --group GROUP",
+		Short: "Consume a topic as a member of a group, and print the messages",
+		Long: "Consume a topic as a member of a consumer group, in concurrent mode, and print the messages.\n\n" +
+			"Ctrl-C drains: what was printed is committed. With --json the last line is the summary.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.consume(cmd.Context(), args[0], f) },
+	}
+	flags := verb.Flags()
+	flags.StringVar(&f.group, "group", "", "consumer group (required)")
+	flags.StringVar(&f.tags, "tags", "", "tags, separated by commas; default: all")
+	flags.StringVar(&f.from, "from", "last", "where a new group starts: first, last or a time such as 2026-12-01T10:00:00Z")
+	flags.IntVar(&f.workers, "workers", troupe.DefaultWorkers, "handlers that run at once")
+	flags.Int64Var(&f.count, "count", 0, "end after this many messages; 0: no limit")
+	flags.DurationVar(&f.idleExit, "idle-exit", 0, "end when nothing came for this long; 0: never")
+	flags.BoolVar(&f.discard, "discard", false, "count only")
+	flags.StringVar(&f.topology, "topology", "", "serve the living tree on this address, see 'troupe topology'")
+	return verb
+}
+
+func (f consumeFlags) config() (troupe.ConcurrentConfig, error) {
+	cfg := troupe.ConcurrentConfig{Workers: f.workers}
+	switch f.from {
+	case "last":
+	case "first":
+		cfg.ConsumeFrom = troupe.FirstOffset
+	default:
+		at, err := time.Parse(time.RFC3339, f.from)
+		if err != nil {
+			return cfg, usage("--from %s: must be first, last or a time such as 2026-12-01T10:00:00Z", f.from)
+		}
+		cfg.ConsumeFrom, cfg.ConsumeTime = troupe.AtTime, at
+	}
+	return cfg, nil
+}
+
+func (c *common) consume(ctx context.Context, topic string, f consumeFlags) error {
+	cfg, err := f.config()
+	if err != nil {
+		return err
+	}
+	if f.group == "" {
+		return usage("--group is required: name the consumer group to join")
+	}
+	filter := troupe.AllTags()
+	if f.tags != "" {
+		filter = troupe.Tags(strings.Split(f.tags, ",")...)
+	}
+	rt, err := troupe.New(c.cluster(), troupe.Config{}, troupe.WithLogger(c.logger()))
+	if err != nil {
+		return &usageError{err}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t := &tally{common: c, flags: f, enough: cancel, offsets: newOffsetsSeen()}
+	rt.Concurrent(f.group, cfg).Handle(topic, filter, t.handle)
+	starting, started := context.WithTimeout(ctx, startTimeout)
+	defer started()
+	if err := rt.Start(starting); err != nil {
+		return err
+	}
+	stopServing, err := c.serveTopology(ctx, f.topology, rt.Topology)
+	if err != nil {
+		_ = rt.Shutdown(context.WithoutCancel(ctx)) // the address is the fault to tell
+		return err
+	}
+	defer stopServing()
+	t.begin()
+	t.wait(ctx)
+	err = rt.Shutdown(context.WithoutCancel(ctx))
+	if summary := t.summary(); err == nil {
+		err = summary
+	}
+	return err
+}
+
+// begin notes what had been spent before the first message.
+func (t *tally) begin() {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	t.mallocs, t.cpu = m.Mallocs, cpuSeconds()
+	t.last.Store(time.Now().UnixNano())
+}
+
+// wait ends with ctx, or when nothing came for long enough.
+func (t *tally) wait(ctx context.Context) {
+	if t.flags.idleExit <= 0 {
+		<-ctx.Done()
+		return
+	}
+	for {
+		idle := time.Since(time.Unix(0, t.last.Load()))
+		if idle >= t.flags.idleExit {
+			return
+		}
+		timer := time.NewTimer(t.flags.idleExit - idle)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+func (t *tally) summary() error {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	n := t.messages.Load()
+	seconds := time.Duration(t.last.Load() - t.first.Load()).Seconds()
+	if n == 0 {
+		seconds = 0
+	}
+	out := map[string]any{
+		"summary": true, "messages": n, "bytes": t.bytes.Load(), "duplicates": t.duplicates.Load(),
+		"first_to_last_seconds": seconds, "messages_per_second": ratio(float64(n), seconds),
+		"cpu_seconds": cpuSeconds() - t.cpu, "mallocs_per_message": ratio(float64(m.Mallocs-t.mallocs), float64(n)),
+	}
+	if t.json {
+		return writeJSON(t.streams.Out, out)
+	}
+	t.say("consumed %d messages, %d bytes, in %.2f s (%.0f/s), %d duplicates",
+		n, t.bytes.Load(), seconds, out["messages_per_second"], t.duplicates.Load())
+	return nil
+}
+
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+// line prints one message.
+func (t *tally) line(m *troupe.Message) error {
+	t.out.Lock()
+	defer t.out.Unlock()
+	if t.json {
+		return writeJSON(t.streams.Out, map[string]any{
+			"id": m.MessageID(), "topic": m.GetTopic(), "broker": m.GetBroker(), "queue": m.GetQueueId(), "offset": m.GetQueueOffset(),
+			"tag": m.Tag(), "keys": m.Keys(), "reconsume_times": m.GetReconsumeTimes(),
+			"born": m.BornTime().Format(time.RFC3339Nano), "body": string(m.GetBody()),
+		})
+	}
+	_, err := fmt.Fprintf(t.streams.Out, "%s/%d@%d %s\n", m.GetBroker(), m.GetQueueId(), m.GetQueueOffset(), m.GetBody())
+	return err
+}
