@@ -55,6 +55,7 @@ func (i *incarnation) sendAnswer(c *connection, cmd *wire.Command) *wire.Command
 			m.SetProperty(messages.PropertyDelay, "-1")
 		}
 	}
+	i.b.stamp(m)
 	d, refusal := i.take(m, topic, queue, level)
 	if refusal != nil {
 		return refusal
@@ -118,9 +119,8 @@ func (i *incarnation) exhausted(group string, h *wire.SendHeader, cmd *wire.Comm
 	return i.b.ensureTopic(queueTopic(dlqPrefix+group, 1)), nil
 }
 
-// take checks a producer's message, adds what the broker adds, and encodes it.
+// take checks a producer's message and encodes it.
 func (i *incarnation) take(m *messages.Message, topic string, queue int32, level int) (draft, *wire.Command) {
-	i.b.stamp(m)
 	if len(m.Body) > i.b.cfg.MaxMessageBytes {
 		return draft{}, illegalMessage(i.b.cfg.MaxMessageBytes)
 	}
@@ -147,7 +147,8 @@ func (b *Broker) stamp(m *messages.Message) {
 	m.SetProperty(messages.PropertyCluster, b.cfg.ClusterName)
 }
 
-// sendBatch stores the messages of a batch one after the other in one queue.
+// sendBatch stores the messages of a batch one after the other in one queue. As a real broker does, it writes the batch's
+// own properties behind those of each message, so that all of them are known by the batch's unique id.
 func (i *incarnation) sendBatch(c *connection, h *wire.SendHeader, topic string, queue int32, body []byte) *wire.Command {
 	if strings.HasPrefix(topic, retryPrefix) {
 		return refuse(wire.MessageIllegal, "batch request does not support retry group "+topic)
@@ -156,11 +157,13 @@ func (i *incarnation) sendBatch(c *connection, h *wire.SendHeader, topic string,
 	if err != nil || n == 0 {
 		return illegalMessage(i.b.cfg.MaxMessageBytes)
 	}
-	outer := messages.Message{RawProperties: []byte(h.Properties)}
+	outer := &messages.Message{RawProperties: []byte(h.Properties)}
+	unique := outer.Property(messages.PropertyUniqueKey)
+	i.b.stamp(outer)
 	drafts := make([]draft, 0, n)
 	for part := range wire.Batch(body) {
 		m := &messages.Message{
-			Body: part.Body, RawProperties: part.Properties, Flag: part.Flag, SysFlag: h.SysFlag,
+			Body: part.Body, RawProperties: joinProperties(part.Properties, outer.RawProperties), Flag: part.Flag, SysFlag: h.SysFlag,
 			BornTimestamp: h.BornTimestamp, BornHost: c.host(), ReconsumeTimes: h.ReconsumeTimes,
 		}
 		d, refusal := i.take(m, topic, queue, 0)
@@ -177,7 +180,17 @@ func (i *incarnation) sendBatch(c *connection, h *wire.SendHeader, topic string,
 	for k := range at {
 		ids[k] = i.b.offsetID(at[k].physical)
 	}
-	return i.sent(strings.Join(ids, ","), queue, at[0].queueOffset, outer.Property(messages.PropertyUniqueKey))
+	return i.sent(strings.Join(ids, ","), queue, at[0].queueOffset, unique)
+}
+
+// joinProperties writes one property text behind another.
+func joinProperties(a, b []byte) []byte {
+	out := make([]byte, 0, len(a)+1+len(b))
+	out = append(out, a...)
+	if len(out) > 0 && out[len(out)-1] != '\x02' {
+		out = append(out, '\x02')
+	}
+	return append(out, b...)
 }
 
 func (i *incarnation) sent(id string, queue int32, offset int64, unique string) *wire.Command {
