@@ -76,6 +76,9 @@ type inflater struct {
 	zstd  *zstd.Decoder // owns channels, thus is not kept beyond the pull: it might cross a virtual-time bubble
 }
 
+// zstdWindow is the largest window that zstd's levels use without being told to; a small body may come with it too.
+const zstdWindow = 8 << 20
+
 var (
 	zlibReaders sync.Pool // of io.ReadCloser that are zlib.Resetter
 	lz4Readers  = sync.Pool{New: func() any { return lz4.NewReader(nil) }}
@@ -90,6 +93,9 @@ func (f *inflater) close() {
 func (f *inflater) inflate(c Compression, body []byte) ([]byte, error) {
 	f.src.Reset(body)
 	out, err := f.read(c, len(body))
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		err = ErrBodyTooLarge
+	}
 	if err != nil {
 		return nil, fmt.Errorf("decompress %d bytes (%d): %w", len(body), c, err)
 	}
@@ -119,7 +125,7 @@ func (f *inflater) read(c Compression, size int) ([]byte, error) {
 	case Zstd:
 		if f.zstd == nil {
 			d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-				zstd.WithDecoderMaxWindow(uint64(max(f.limit, zstd.MinWindowSize))))
+				zstd.WithDecoderMaxWindow(uint64(max(f.limit, zstdWindow))))
 			if err != nil {
 				return nil, err
 			}
