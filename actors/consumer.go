@@ -14,7 +14,7 @@ import (
 //
 //	Owns        the queue's window of messages that are not settled
 //	Parent      AssignedQueue
-//	In          Pulled, Settled, StartAt, Drain, DrainTick, HandedBack (with its place), Redeliver
+//	In          Pulled, Settled, StartAt, Drain, DrainTick, handedBack (HandedBack with its place), Redeliver
 //	Out         work to the pool; Credit to the Puller; HandBack to the RetrySender (from workers); Drained and
 //	            ConsumerRestarted to the parent
 //	States      consuming, draining

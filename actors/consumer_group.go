@@ -11,7 +11,7 @@ import (
 //
 //	Owns        the group's actors; the tables that survive their restarts
 //	Parent      ClientInstance
-//	In          MembersChanged, PauseQueues, ResumeQueues, SetWorkers, GroupReady, GroupNotReady, StopGroup, AllRevoked,
+//	In          Announced, MembersChanged, PauseQueues, ResumeQueues, SetWorkers, GroupReady, GroupNotReady, StopGroup, AllRevoked,
 //	            Withdrawn
 //	Out         AnnounceGroup, WithdrawGroup to the heartbeat; RevokeAll to the Rebalancer; GroupReady, GroupNotReady,
 //	            GroupStopped to the parent

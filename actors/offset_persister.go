@@ -13,7 +13,7 @@ import (
 //
 //	Owns        the tracked queues of one group with what the cluster has acknowledged
 //	Parent      ConsumerGroup
-//	In          LocateStart, trackOffset, PersistTick, PersistOffset, OffsetsCommitted
+//	In          LocateStart, startLocated, trackOffset, PersistTick, PersistOffset, committed
 //	Out         StartLocated, OffsetPersisted to who asked
 //	States      per broker: idle, committing
 //	Invariants  a failed read is a failure, never an offset; commits to one broker are strictly one after the other, so an

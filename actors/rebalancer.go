@@ -393,9 +393,6 @@ func (a *Rebalancer) revokeAll(c *kit.Context, m *messages.RevokeAll) {
 		a.result.Reset()
 	}
 	a.revoking = m
-	for topic := range a.topics {
-		c.Tell(a.group.routes, &messages.UnwatchTopic{Topic: topic})
-	}
 	for _, owned := range a.queues { // also those under way: the drain may be shorter than their grace
 		a.drop(c, owned, messages.RevokeReason_REVOKE_REASON_DRAINING, time.Duration(m.GetDrainMillis())*time.Millisecond)
 	}

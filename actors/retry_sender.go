@@ -17,7 +17,7 @@ import (
 //
 //	Owns        the line of messages to hand back and how many are under way
 //	Parent      ConsumerGroup
-//	In          HandBack (with its place), handBackDone
+//	In          handBack (HandBack with its place), handBackDone
 //	Out         HandedBack (with its place) to the Consumer that asked
 //	Invariants  at most maxHandBacks requests are under way; each HandBack gets exactly one HandedBack; a message is
 //	            settled by its Consumer only after the broker has taken it

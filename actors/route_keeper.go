@@ -17,7 +17,7 @@ import (
 //
 //	Owns        the watched topics with their last good routes; the only writer of the Directory
 //	Parent      ClientInstance
-//	In          WatchTopic, UnwatchTopic, RefreshRoute, RefreshRoutesTick, RouteRetry, RouteFetched
+//	In          WatchTopic, RefreshRoute, RefreshRoutesTick, RouteRetry, RouteFetched
 //	Out         RouteChanged to watchers; BrokersChanged to the parent
 //	States      per topic: asking, known, missing (asked again with back-off)
 //	Invariants  a failure never takes a good route back; one question per topic at a time
@@ -67,8 +67,6 @@ func (a *RouteKeeper) Receive(c *kit.Context, m kit.Message) {
 		c.After(a.env.Periods.RouteRefresh, &messages.RefreshRoutesTick{})
 	case *messages.WatchTopic:
 		a.watch(c, m.GetTopic())
-	case *messages.UnwatchTopic:
-		a.unwatch(c, m.GetTopic())
 	case *messages.RefreshRoute:
 		a.ask(c, m.GetTopic())
 	case *messages.RouteRetry:
@@ -89,28 +87,17 @@ func (a *RouteKeeper) watch(c *kit.Context, topic string) {
 		w = &watchedTopic{watchers: make(map[kit.Ref]struct{})}
 		a.table.topics[topic] = w
 	}
-	if !c.Sender().IsZero() {
+	asked := !c.Sender().IsZero() // else a Publisher, which reads the Directory
+	if asked {
 		w.watchers[c.Sender()] = struct{}{}
 	}
 	switch {
-	case w.route != nil:
+	case w.route != nil && asked:
 		c.Reply(&messages.RouteChanged{Topic: topic, Route: w.route})
-	case w.failure != nil:
+	case w.failure != nil && asked:
 		c.Reply(&messages.RouteChanged{Topic: topic, Failure: messages.FailureOf(w.failure)})
-	default:
+	case w.route == nil && w.failure == nil:
 		a.ask(c, topic)
-	}
-}
-
-func (a *RouteKeeper) unwatch(c *kit.Context, topic string) {
-	w := a.table.topics[topic]
-	if w == nil {
-		return
-	}
-	delete(w.watchers, c.Sender())
-	if len(w.watchers) == 0 {
-		delete(a.table.topics, topic)
-		a.publish(c)
 	}
 }
 

@@ -68,51 +68,6 @@ func (x *WatchTopic) GetTopic() string {
 	return ""
 }
 
-// UnwatchTopic ends the sender's WatchTopic.
-type UnwatchTopic struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *UnwatchTopic) Reset() {
-	*x = UnwatchTopic{}
-	mi := &file_troupe_v1_routes_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *UnwatchTopic) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*UnwatchTopic) ProtoMessage() {}
-
-func (x *UnwatchTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_routes_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use UnwatchTopic.ProtoReflect.Descriptor instead.
-func (*UnwatchTopic) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_routes_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *UnwatchTopic) GetTopic() string {
-	if x != nil {
-		return x.Topic
-	}
-	return ""
-}
-
 // RefreshRoute asks for a fresh look at one topic, e.g. after a connection was refused or a topic was expected to appear.
 type RefreshRoute struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -123,7 +78,7 @@ type RefreshRoute struct {
 
 func (x *RefreshRoute) Reset() {
 	*x = RefreshRoute{}
-	mi := &file_troupe_v1_routes_proto_msgTypes[2]
+	mi := &file_troupe_v1_routes_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -135,7 +90,7 @@ func (x *RefreshRoute) String() string {
 func (*RefreshRoute) ProtoMessage() {}
 
 func (x *RefreshRoute) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_routes_proto_msgTypes[2]
+	mi := &file_troupe_v1_routes_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -148,7 +103,7 @@ func (x *RefreshRoute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshRoute.ProtoReflect.Descriptor instead.
 func (*RefreshRoute) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_routes_proto_rawDescGZIP(), []int{2}
+	return file_troupe_v1_routes_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *RefreshRoute) GetTopic() string {
@@ -167,7 +122,7 @@ type RefreshRoutesTick struct {
 
 func (x *RefreshRoutesTick) Reset() {
 	*x = RefreshRoutesTick{}
-	mi := &file_troupe_v1_routes_proto_msgTypes[3]
+	mi := &file_troupe_v1_routes_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -179,7 +134,7 @@ func (x *RefreshRoutesTick) String() string {
 func (*RefreshRoutesTick) ProtoMessage() {}
 
 func (x *RefreshRoutesTick) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_routes_proto_msgTypes[3]
+	mi := &file_troupe_v1_routes_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -192,7 +147,7 @@ func (x *RefreshRoutesTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshRoutesTick.ProtoReflect.Descriptor instead.
 func (*RefreshRoutesTick) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_routes_proto_rawDescGZIP(), []int{3}
+	return file_troupe_v1_routes_proto_rawDescGZIP(), []int{2}
 }
 
 // RouteRetry is the timer that asks again for one topic whose route could not be had.
@@ -205,7 +160,7 @@ type RouteRetry struct {
 
 func (x *RouteRetry) Reset() {
 	*x = RouteRetry{}
-	mi := &file_troupe_v1_routes_proto_msgTypes[4]
+	mi := &file_troupe_v1_routes_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -217,7 +172,7 @@ func (x *RouteRetry) String() string {
 func (*RouteRetry) ProtoMessage() {}
 
 func (x *RouteRetry) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_routes_proto_msgTypes[4]
+	mi := &file_troupe_v1_routes_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -230,7 +185,7 @@ func (x *RouteRetry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouteRetry.ProtoReflect.Descriptor instead.
 func (*RouteRetry) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_routes_proto_rawDescGZIP(), []int{4}
+	return file_troupe_v1_routes_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RouteRetry) GetTopic() string {
@@ -252,7 +207,7 @@ type RouteFetched struct {
 
 func (x *RouteFetched) Reset() {
 	*x = RouteFetched{}
-	mi := &file_troupe_v1_routes_proto_msgTypes[5]
+	mi := &file_troupe_v1_routes_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -264,7 +219,7 @@ func (x *RouteFetched) String() string {
 func (*RouteFetched) ProtoMessage() {}
 
 func (x *RouteFetched) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_routes_proto_msgTypes[5]
+	mi := &file_troupe_v1_routes_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -277,7 +232,7 @@ func (x *RouteFetched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouteFetched.ProtoReflect.Descriptor instead.
 func (*RouteFetched) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_routes_proto_rawDescGZIP(), []int{5}
+	return file_troupe_v1_routes_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RouteFetched) GetTopic() string {
@@ -314,7 +269,7 @@ type RouteChanged struct {
 
 func (x *RouteChanged) Reset() {
 	*x = RouteChanged{}
-	mi := &file_troupe_v1_routes_proto_msgTypes[6]
+	mi := &file_troupe_v1_routes_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -326,7 +281,7 @@ func (x *RouteChanged) String() string {
 func (*RouteChanged) ProtoMessage() {}
 
 func (x *RouteChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_routes_proto_msgTypes[6]
+	mi := &file_troupe_v1_routes_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -339,7 +294,7 @@ func (x *RouteChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouteChanged.ProtoReflect.Descriptor instead.
 func (*RouteChanged) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_routes_proto_rawDescGZIP(), []int{6}
+	return file_troupe_v1_routes_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RouteChanged) GetTopic() string {
@@ -374,7 +329,7 @@ type BrokersChanged struct {
 
 func (x *BrokersChanged) Reset() {
 	*x = BrokersChanged{}
-	mi := &file_troupe_v1_routes_proto_msgTypes[7]
+	mi := &file_troupe_v1_routes_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -386,7 +341,7 @@ func (x *BrokersChanged) String() string {
 func (*BrokersChanged) ProtoMessage() {}
 
 func (x *BrokersChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_routes_proto_msgTypes[7]
+	mi := &file_troupe_v1_routes_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -399,7 +354,7 @@ func (x *BrokersChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BrokersChanged.ProtoReflect.Descriptor instead.
 func (*BrokersChanged) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_routes_proto_rawDescGZIP(), []int{7}
+	return file_troupe_v1_routes_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BrokersChanged) GetAddresses() []string {
@@ -416,8 +371,6 @@ const file_troupe_v1_routes_proto_rawDesc = "" +
 	"\x16troupe/v1/routes.proto\x12\ttroupe.v1\x1a\x16troupe/v1/common.proto\"\"\n" +
 	"\n" +
 	"WatchTopic\x12\x14\n" +
-	"\x05topic\x18\x01 \x01(\tR\x05topic\"$\n" +
-	"\fUnwatchTopic\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\"$\n" +
 	"\fRefreshRoute\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\"\x13\n" +
@@ -448,24 +401,23 @@ func file_troupe_v1_routes_proto_rawDescGZIP() []byte {
 	return file_troupe_v1_routes_proto_rawDescData
 }
 
-var file_troupe_v1_routes_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_troupe_v1_routes_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_troupe_v1_routes_proto_goTypes = []any{
 	(*WatchTopic)(nil),        // 0: troupe.v1.WatchTopic
-	(*UnwatchTopic)(nil),      // 1: troupe.v1.UnwatchTopic
-	(*RefreshRoute)(nil),      // 2: troupe.v1.RefreshRoute
-	(*RefreshRoutesTick)(nil), // 3: troupe.v1.RefreshRoutesTick
-	(*RouteRetry)(nil),        // 4: troupe.v1.RouteRetry
-	(*RouteFetched)(nil),      // 5: troupe.v1.RouteFetched
-	(*RouteChanged)(nil),      // 6: troupe.v1.RouteChanged
-	(*BrokersChanged)(nil),    // 7: troupe.v1.BrokersChanged
-	(*TopicRoute)(nil),        // 8: troupe.v1.TopicRoute
-	(*Failure)(nil),           // 9: troupe.v1.Failure
+	(*RefreshRoute)(nil),      // 1: troupe.v1.RefreshRoute
+	(*RefreshRoutesTick)(nil), // 2: troupe.v1.RefreshRoutesTick
+	(*RouteRetry)(nil),        // 3: troupe.v1.RouteRetry
+	(*RouteFetched)(nil),      // 4: troupe.v1.RouteFetched
+	(*RouteChanged)(nil),      // 5: troupe.v1.RouteChanged
+	(*BrokersChanged)(nil),    // 6: troupe.v1.BrokersChanged
+	(*TopicRoute)(nil),        // 7: troupe.v1.TopicRoute
+	(*Failure)(nil),           // 8: troupe.v1.Failure
 }
 var file_troupe_v1_routes_proto_depIdxs = []int32{
-	8, // 0: troupe.v1.RouteFetched.route:type_name -> troupe.v1.TopicRoute
-	9, // 1: troupe.v1.RouteFetched.failure:type_name -> troupe.v1.Failure
-	8, // 2: troupe.v1.RouteChanged.route:type_name -> troupe.v1.TopicRoute
-	9, // 3: troupe.v1.RouteChanged.failure:type_name -> troupe.v1.Failure
+	7, // 0: troupe.v1.RouteFetched.route:type_name -> troupe.v1.TopicRoute
+	8, // 1: troupe.v1.RouteFetched.failure:type_name -> troupe.v1.Failure
+	7, // 2: troupe.v1.RouteChanged.route:type_name -> troupe.v1.TopicRoute
+	8, // 3: troupe.v1.RouteChanged.failure:type_name -> troupe.v1.Failure
 	4, // [4:4] is the sub-list for method output_type
 	4, // [4:4] is the sub-list for method input_type
 	4, // [4:4] is the sub-list for extension type_name
@@ -485,7 +437,7 @@ func file_troupe_v1_routes_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_troupe_v1_routes_proto_rawDesc), len(file_troupe_v1_routes_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

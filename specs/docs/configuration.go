@@ -1,0 +1,71 @@
+package docs
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"strings"
+)
+
+var defaultText = regexp.MustCompile(`Default:? ((?:[^.(;]|\.\d)+)`)
+
+var javaName = regexp.MustCompile(`\(?(?:Java's )?\b([a-z]+(?:[A-Z][A-Za-z]+)+)\b`)
+
+// ConfigurationTable makes a table of the fields of the named structs in one file: Go field, default, Java's name, meaning.
+func ConfigurationTable(file string, structs ...string) (string, error) {
+	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("| field | default | Java | what |\n|---|---|---|---|\n")
+	for _, name := range structs {
+		fields, err := fieldsOf(tree, name)
+		if err != nil {
+			return "", err
+		}
+		for _, f := range fields {
+			text := strings.Join(strings.Fields(f.Doc.Text()), " ")
+			text = strings.ReplaceAll(text, "|", "\\|")
+			fmt.Fprintf(&b, "| `%s.%s` | %s | %s | %s |\n", name, f.Names[0].Name, first(defaultText, text), code(first(javaName, text)), text)
+		}
+	}
+	return b.String(), nil
+}
+
+func fieldsOf(tree *ast.File, name string) (fields []*ast.Field, err error) {
+	ast.Inspect(tree, func(n ast.Node) bool {
+		t, ok := n.(*ast.TypeSpec)
+		if !ok || t.Name.Name != name {
+			return true
+		}
+		if s, ok := t.Type.(*ast.StructType); ok {
+			for _, f := range s.Fields.List {
+				if len(f.Names) > 0 && f.Names[0].IsExported() {
+					fields = append(fields, f)
+				}
+			}
+		}
+		return false
+	})
+	if len(fields) == 0 {
+		return nil, fmt.Errorf("no struct %s with fields", name)
+	}
+	return fields, nil
+}
+
+func first(re *regexp.Regexp, text string) string {
+	if m := re.FindStringSubmatch(text); m != nil {
+		return strings.TrimSpace(m[1])
+	}
+	return ""
+}
+
+func code(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return "`" + s + "`"
+}

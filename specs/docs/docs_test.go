@@ -1,0 +1,41 @@
+package docs_test
+
+import (
+	"slices"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/troupe-mq/troupe/specs/docs"
+)
+
+//go:generate go run ./generate ../..
+
+func TestDocs(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "docs")
+}
+
+// lifecycle messages come to every actor; a card does not name them, except ChildStopped.
+var lifecycle = []string{"Started", "Stopping"}
+
+var _ = Describe("An actor's card", func() {
+	cards, err := docs.Cards("../../actors")
+	It("can be read", func() { Expect(err).NotTo(HaveOccurred()) })
+
+	for _, card := range cards {
+		It("names exactly the messages that "+card.Actor+" receives", func() {
+			var receives []string
+			for _, name := range card.Receives {
+				if !slices.Contains(lifecycle, name) {
+					receives = append(receives, name)
+				}
+			}
+			Expect(card.In()).To(ConsistOf(receives))
+		})
+		It("says of "+card.Actor+" what it owns, who its parent is and what survives a restart", func() {
+			Expect(card.Fields).To(And(HaveKey("Owns"), HaveKey("Parent"), HaveKey("Restart")))
+		})
+	}
+})
