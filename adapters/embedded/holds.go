@@ -26,7 +26,7 @@ func newHoldTable() *holdTable { return &holdTable{queues: map[queueID][]*held{}
 
 // hold lets a pull wait.
 func (t *holdTable) hold(h *held) {
-	key := queueID{h.pull.topic, h.pull.queue}
+	key := h.pull.id()
 	t.mu.Lock()
 	t.queues[key] = append(t.queues[key], h)
 	t.count.Add(1)
@@ -40,7 +40,7 @@ func (t *holdTable) arrived(key queueID, max int64, tags []int64, now time.Time)
 		return nil
 	}
 	return t.take(key, func(h *held) bool {
-		if max > h.pull.offset {
+		if max > h.pull.header.QueueOffset {
 			if h.pull.match == nil {
 				return true
 			}
@@ -67,7 +67,7 @@ func (t *holdTable) due(max func(queueID) int64, now time.Time) (out []*pull) {
 	t.mu.Unlock()
 	for _, k := range keys {
 		m := max(k)
-		out = append(out, t.take(k, func(h *held) bool { return m > h.pull.offset || !now.Before(h.deadline) })...)
+		out = append(out, t.take(k, func(h *held) bool { return m > h.pull.header.QueueOffset || !now.Before(h.deadline) })...)
 	}
 	return out
 }

@@ -22,74 +22,79 @@ const faq = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for furth
 type pull struct {
 	conn   *connection
 	opaque int32
-	group  string
-	topic  string
-	queue  int32
-	offset int64
-	count  int
-	match  func(int64) bool // nil: everything
+	lite   bool
+	header wire.PullRequestHeader
+	match  func(int64) bool // by tag code; nil: everything
 }
 
-// pull answers PULL_MESSAGE (11) and LITE_PULL_MESSAGE (361), or holds it: then there is no answer now. The checks and
-// their order are those of protocol.md 7.2.
+// id names the pull's queue.
+func (p *pull) id() queueID { return queueID{p.header.Topic, p.header.QueueID} }
+
+// pull answers PULL_MESSAGE (11) and LITE_PULL_MESSAGE (361), or holds it: then there is no answer now.
 func (i *incarnation) pull(c *connection, cmd *wire.Command) *wire.Command {
-	var h wire.PullRequestHeader
+	p := &pull{conn: c, opaque: cmd.Opaque, lite: cmd.Code == int32(wire.LitePullMessage)}
+	h := &p.header
 	if err := h.ReadFrom(&cmd.Ext); err != nil {
 		return refuse(wire.SystemError, err.Error())
 	}
-	group, topic, queue, offset := h.Group, h.Topic, h.QueueID, h.QueueOffset
-	perm, _ := i.b.permission()
-	if perm&wire.PermRead == 0 {
-		return forbid(forbidBroker, fmt.Sprintf("the broker[%s] pulling message is forbidden", i.b.Addr()))
-	}
-	if cmd.Code == int32(wire.LitePullMessage) && i.b.cfg.NoLitePull {
-		return forbid(forbidBroker, fmt.Sprintf("the broker[%s] for lite pull consumer is forbidden", i.b.Addr()))
-	}
-	config := i.b.groups.find(group)
-	if config == nil {
-		return refuse(wire.SubscriptionGroupNotExist, fmt.Sprintf("subscription group [%s] does not exist, %s", group, faq[1:]))
-	}
-	if !config.Consume {
-		return forbid(forbidGroup, "subscription group no permission, "+group)
-	}
-	t := i.b.topics.get(topic)
-	if t == nil {
-		return refuse(wire.TopicNotExist, fmt.Sprintf("topic[%s] not exist, apply first please! %s", topic, faq))
-	}
-	if !t.readable() {
-		return forbid(forbidTopic, fmt.Sprintf("the topic[%s] pulling message is forbidden", topic))
-	}
-	if queue < 0 || queue >= t.readQueues {
-		return refuse(wire.InvalidParameter, fmt.Sprintf("queueId[%d] is illegal, topic:[%s] topicConfig.readQueueNums:[%d] consumer:[/%s]",
-			queue, topic, t.readQueues, c.address()))
-	}
-	sub, refusal := i.subscriptionOf(&h, config)
-	if refusal != nil {
+	if refusal := i.check(p); refusal != nil {
 		return refusal
 	}
-	p := &pull{conn: c, opaque: cmd.Opaque, group: group, topic: topic, queue: queue, offset: offset, count: int(h.MaxMessages), match: sub.matcher()}
-	gq := groupQueue{group, topic, queue}
-	if reset, pending := i.b.offsets.takeReset(gq); pending {
-		lo, hi := i.b.store.queue(topic, queue).bounds()
-		return i.pullAnswer(p, selection{status: offsetReset, next: reset, min: lo, max: hi})
-	}
-	if h.SysFlag&wire.PullCommitOffset != 0 && h.CommitOffset >= 0 {
-		i.b.offsets.commit(gq, h.CommitOffset)
-	}
 	sel := i.read(p)
-	code := p.code(sel)
-	if code != wire.PullNotFound || h.SysFlag&wire.PullSuspend == 0 || cmd.IsOneWay() {
-		if !cmd.IsOneWay() {
-			i.reply(p, sel)
-		}
-		return nil
+	// An offset that a client sends along before it knows of a reset is of no use to anybody.
+	if h.SysFlag&wire.PullCommitOffset != 0 && h.CommitOffset >= 0 && sel.status != offsetReset {
+		i.b.offsets.commit(groupQueue{h.Group, h.Topic, h.QueueID}, h.CommitOffset)
 	}
-	i.holds.hold(&held{pull: p, deadline: time.Now().Add(time.Duration(h.SuspendMillis) * time.Millisecond)})
-	// A message may have come between the look and the hold; whoever stored it saw no pull waiting.
-	if hi := i.maxOffset(queueID{topic, queue}); hi > offset {
-		i.arrived(topic, queue, hi, i.tagsFrom(topic, queue, offset))
+	switch {
+	case cmd.IsOneWay():
+		sel.release()
+	case p.code(sel) == wire.PullNotFound && h.SysFlag&wire.PullSuspend != 0:
+		i.hold(p)
+	default:
+		i.reply(p, sel)
 	}
 	return nil
+}
+
+// hold lets a pull wait for a message.
+func (i *incarnation) hold(p *pull) {
+	i.holds.hold(&held{pull: p, deadline: time.Now().Add(time.Duration(p.header.SuspendMillis) * time.Millisecond)})
+	// A message may have come between the look and the hold; whoever stored it saw no pull waiting.
+	if hi := i.maxOffset(p.id()); hi > p.header.QueueOffset {
+		i.arrived(p.id(), hi, i.tagsFrom(p.id(), p.header.QueueOffset))
+	}
+}
+
+// check carries out the checks of protocol.md 7.2, in their order, and finds the pull's filter. Nil if all is well.
+func (i *incarnation) check(p *pull) *wire.Command {
+	h := &p.header
+	if perm, _ := i.b.permission(); perm&wire.PermRead == 0 {
+		return forbid(forbidBroker, fmt.Sprintf("the broker[%s] pulling message is forbidden", i.b.Addr()))
+	}
+	if p.lite && i.b.cfg.NoLitePull {
+		return forbid(forbidBroker, fmt.Sprintf("the broker[%s] for lite pull consumer is forbidden", i.b.Addr()))
+	}
+	config := i.b.groups.find(h.Group)
+	if config == nil {
+		return refuse(wire.SubscriptionGroupNotExist, fmt.Sprintf("subscription group [%s] does not exist, %s", h.Group, faq[1:]))
+	}
+	if !config.Consume {
+		return forbid(forbidGroup, "subscription group no permission, "+h.Group)
+	}
+	t := i.b.topics.get(h.Topic)
+	if t == nil {
+		return refuse(wire.TopicNotExist, fmt.Sprintf("topic[%s] not exist, apply first please! %s", h.Topic, faq))
+	}
+	if !t.readable() {
+		return forbid(forbidTopic, fmt.Sprintf("the topic[%s] pulling message is forbidden", h.Topic))
+	}
+	if h.QueueID < 0 || h.QueueID >= t.readQueues {
+		return refuse(wire.InvalidParameter, fmt.Sprintf("queueId[%d] is illegal, topic:[%s] topicConfig.readQueueNums:[%d] consumer:[/%s]",
+			h.QueueID, h.Topic, t.readQueues, p.conn.address()))
+	}
+	sub, refusal := i.subscriptionOf(h, config)
+	p.match = sub.matcher()
+	return refusal
 }
 
 // subscriptionOf finds the subscription that selects a pull's messages, or the refusal.
@@ -116,10 +121,15 @@ func (i *incarnation) subscriptionOf(h *wire.PullRequestHeader, config *GroupCon
 	return sub, sqlRefusal(sub)
 }
 
-// read looks for a pull's messages.
+// read looks for a pull's messages; a reset that is pending comes first, once.
 func (i *incarnation) read(p *pull) selection {
-	limits := readLimits{messages: min(p.count, i.b.cfg.PullMessages), bytes: i.b.cfg.PullBytes}
-	return readQueue(i.b.store, p.topic, p.queue, p.offset, limits, p.match)
+	h := &p.header
+	if reset, pending := i.b.offsets.takeReset(groupQueue{h.Group, h.Topic, h.QueueID}); pending {
+		lo, hi := i.b.store.queue(h.Topic, h.QueueID).bounds()
+		return selection{status: offsetReset, next: reset, min: lo, max: hi}
+	}
+	limits := readLimits{messages: min(int(h.MaxMessages), i.b.cfg.PullMessages), bytes: i.b.cfg.PullBytes}
+	return readQueue(i.b.store, h.Topic, h.QueueID, h.QueueOffset, limits, p.match)
 }
 
 // code gives the response code of an outcome, protocol.md 7.3.
@@ -130,7 +140,7 @@ func (p *pull) code(sel selection) wire.ResponseCode {
 	case noMatchedMessage, messageWasRemoving:
 		return wire.PullRetryImmediately
 	case noMatchedLogicQueue, noMessageInQueue:
-		if p.offset == 0 {
+		if p.header.QueueOffset == 0 {
 			return wire.PullNotFound
 		}
 		return wire.PullOffsetMoved
@@ -156,20 +166,26 @@ func (i *incarnation) reply(p *pull, sel selection) {
 	sel.release()
 }
 
-// resume carries out a held pull again: it commits nothing and is answered in any case.
-func (i *incarnation) resume(p *pull) { i.reply(p, i.read(p)) }
+// resume carries out a held pull again, with all checks: it commits nothing and is answered in any case.
+func (i *incarnation) resume(p *pull) {
+	if refusal := i.check(p); refusal != nil {
+		p.conn.answer(p.opaque, refusal)
+		return
+	}
+	i.reply(p, i.read(p))
+}
 
 // arrived wakes the pulls that wait for messages of a queue.
-func (i *incarnation) arrived(topic string, queue int32, max int64, tags []int64) {
-	for _, p := range i.holds.arrived(queueID{topic, queue}, max, tags, time.Now()) {
+func (i *incarnation) arrived(q queueID, max int64, tags []int64) {
+	for _, p := range i.holds.arrived(q, max, tags, time.Now()) {
 		i.resume(p)
 	}
 }
 
 // tagsFrom lists the tag codes of the messages from an offset on, as far as one scan reaches.
-func (i *incarnation) tagsFrom(topic string, queue int32, offset int64) []int64 {
+func (i *incarnation) tagsFrom(q queueID, offset int64) []int64 {
 	var tags []int64
-	for _, e := range i.b.store.queue(topic, queue).entries(make([]entry, 0, scanEntries), offset) {
+	for _, e := range i.b.store.queue(q.topic, q.id).entries(make([]entry, 0, scanEntries), offset) {
 		tags = append(tags, e.tags)
 	}
 	return tags

@@ -91,7 +91,7 @@ func (i *incarnation) announce(list []stored) {
 		for k := range run {
 			tags[k] = run[k].tags
 		}
-		i.arrived(first.topic, first.queue, run[n-1].queueOffset+1, tags)
+		i.arrived(queueID{first.topic, first.queue}, run[n-1].queueOffset+1, tags)
 	}
 }
 
