@@ -198,8 +198,7 @@ func (a *Consumer) redeliver(*kit.Context) {
 func (a *Consumer) resume(c *kit.Context) {
 	if w := a.q.unsubmitted; w != nil {
 		a.q.unsubmitted = nil
-		w.consumer = c.Self()
-		w.submit()
+		newWork(c.Self(), a, w.batch).submit()
 	}
 	a.redeliver(c)
 	a.moved(c)

@@ -31,10 +31,13 @@ type queueStatus struct {
 type text struct{ p atomic.Pointer[string] }
 
 func (t *text) set(s string) {
-	if p := t.p.Load(); p == nil || *p != s {
-		t.p.Store(&s)
+	if t.get() != s {
+		t.store(s)
 	}
 }
+
+// store is apart from set so that a text that stays costs no allocation.
+func (t *text) store(s string) { t.p.Store(&s) }
 
 func (t *text) get() string {
 	if p := t.p.Load(); p != nil {

@@ -24,6 +24,9 @@ type work struct {
 	epoch    int64
 	// first and count are the messages of the batch concerned; unit is how many of them one call takes.
 	first, count, unit int
+
+	// units is what the pool sees; a work is submitted once, so it is part of it.
+	units workpool.Group
 }
 
 // What tells a Consumer to look at its window; never changed, so one serves all.
@@ -51,9 +54,10 @@ func (w *work) submit() {
 	if w.count == 0 {
 		return
 	}
-	_ = w.group.pool.Submit(&workpool.Group{
+	w.units = workpool.Group{
 		Lane: w.group.lanes[w.q.key.Topic], Len: (w.count + w.unit - 1) / w.unit, Run: w.run,
-	})
+	}
+	_ = w.group.pool.Submit(&w.units)
 }
 
 // run makes one handler call; called by a worker. What does not run any more is left unsettled: the next owner of the queue
