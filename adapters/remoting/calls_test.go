@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"sync/atomic"
 	"testing/synctest"
@@ -294,6 +295,41 @@ var _ = Describe("A started request", func() {
 			}
 			Expect(time.Since(begun)).To(BeZero())
 			close(gate)
+			Expect(c.Close()).To(Succeed())
+			s.stop()
+		})
+	})
+
+	It("ends at its time-out, at most 50 ms late and never early, whatever else is pending", func() {
+		inVirtualTime(func() {
+			s := newStage(silent)
+			c := s.client(func(cfg *remoting.ClientConfig) { cfg.Idle, cfg.HalfOpen = time.Hour, time.Hour })
+			random := rand.New(rand.NewPCG(3, 4))
+			var ended, early, late atomic.Int64
+			for range 5000 {
+				timeout := time.Duration(random.Int64N(int64(5 * time.Minute)))
+				begun := time.Now()
+				c.Start(brokerAddress, request("a"), timeout, func(*wire.Command, error) {
+					ended.Add(1)
+					switch took := time.Since(begun); {
+					case took < timeout:
+						early.Add(1)
+					case took > timeout+50*time.Millisecond:
+						late.Add(1)
+					}
+				})
+				if random.IntN(10) == 0 {
+					time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
+				}
+			}
+			for range 6 { // or the server closes the connection as idle
+				Expect(c.OneWay(context.Background(), brokerAddress, request("a"))).To(Succeed())
+				time.Sleep(time.Minute)
+			}
+			Expect(ended.Load()).To(BeEquivalentTo(5000))
+			Expect(early.Load()).To(BeZero())
+			Expect(late.Load()).To(BeZero())
+			Expect(pending(c)).To(BeZero())
 			Expect(c.Close()).To(Succeed())
 			s.stop()
 		})

@@ -181,7 +181,7 @@ func (c *Client) Forget(address string) {
 	delete(c.peers, address)
 	c.mu.Unlock()
 	if p != nil {
-		p.close()
+		p.close(false)
 	}
 }
 
@@ -219,7 +219,7 @@ func (c *Client) Close() error {
 	}
 	c.cancel()
 	for _, p := range peers {
-		p.close()
+		p.close(true)
 	}
 	c.running.Wait()
 	c.wheel.stop()

@@ -393,13 +393,16 @@ var _ = Describe("A connection", func() {
 	It("is closed on Forget, and its address is no longer told of", func() {
 		inVirtualTime(func() {
 			s := newStage(echo)
-			c := s.client()
+			var told changes
+			c := s.client(func(cfg *remoting.ClientConfig) { cfg.Changed = told.note })
 			_, err := c.Call(ctx, brokerAddress, request("a"))
 			Expect(err).NotTo(HaveOccurred())
 			Expect(c.Facts()).To(ConsistOf(And(HaveField("Address", brokerAddress), HaveField("Up", true), HaveField("Pending", BeZero()))))
 			c.Forget(brokerAddress)
 			<-s.ended
 			Expect(c.Facts()).To(BeEmpty())
+			synctest.Wait()
+			Expect(told.seen()).To(Equal([]string{brokerAddress + " true", brokerAddress + " false closed"}))
 			Expect(c.Close()).To(Succeed())
 			s.stop()
 		})

@@ -30,6 +30,7 @@ type peer struct {
 	conns     map[*connection]struct{} // all that live, also those a GO_AWAY has retired
 	dialing   bool
 	closed    bool
+	quiet     bool        // closed with the client: nobody is told
 	waiting   []*Exchange // for the connection that is being made
 	failures  int
 	notBefore time.Time
@@ -215,7 +216,7 @@ func (p *peer) ended(conn *connection, cause error) {
 	p.mu.Lock()
 	delete(p.conns, conn)
 	current := p.conn == conn
-	quiet := p.closed
+	quiet := p.quiet
 	if current && !quiet {
 		log := p.lines.allow(p.client.cfg.Log)
 		if log != nil {
@@ -268,9 +269,9 @@ func (p *peer) disconnect(cause error) {
 }
 
 // close ends the peer for good, in order: what was handed over for writing is still written.
-func (p *peer) close() {
+func (p *peer) close(quiet bool) {
 	p.mu.Lock()
-	p.closed = true
+	p.closed, p.quiet = true, quiet
 	waiting := p.waiting
 	p.waiting = nil
 	for conn := range p.conns {

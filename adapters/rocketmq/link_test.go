@@ -402,7 +402,8 @@ var _ = Describe("The connections of a link", func() {
 
 			s.net.Cut(other)
 			synctest.Wait()
-			Expect(changes).To(HaveExactElements(nameServer+" up", brokerAddress+" up", other+" up", HavePrefix(other+" down: ")))
+			Expect(changes).To(HaveExactElements(
+				nameServer+" up", brokerAddress+" up", other+" up", brokerAddress+" down: closed", HavePrefix(other+" down: ")))
 			Expect(link.Close()).To(Succeed())
 			s.stop()
 		})
