@@ -42,7 +42,7 @@ func (m *Message) WithProperty(name, value string) *Message {
 	case strings.TrimSpace(name) == "":
 		return m.refuse("a property name is blank")
 	case value == "":
-		return m.refuse(fmt.Sprintf("property %s has an empty value, which RocketMQ cannot store", clean(name)))
+		return m.refuse(fmt.Sprintf("property %q has an empty value, which RocketMQ cannot store", name))
 	}
 	return m.SetProperty(name, value)
 }
@@ -60,7 +60,7 @@ func (m *Message) WithDelayLevel(level int) *Message {
 // cannot store it. It is for publishers and brokers; programs use WithProperty.
 func (m *Message) SetProperty(name, value string) *Message {
 	if name == "" || strings.ContainsAny(name, separators) || strings.ContainsAny(value, separators) {
-		return m.refuse(fmt.Sprintf("property %s is empty or has one of the characters \\x01 and \\x02 in its name or value", clean(name)))
+		return m.refuse(fmt.Sprintf("property %q has no name, or one of the characters \\x01 and \\x02 in its name or value", name))
 	}
 	text := m.RawProperties
 	if findProperty(text, name) != nil || len(text) > 0 && text[len(text)-1] != valueEnd {
@@ -94,16 +94,6 @@ func endEntries(text []byte) []byte {
 		out = append(out, valueEnd)
 	}
 	return out
-}
-
-// clean takes separators out of a text that goes into a note.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == nameEnd || r == valueEnd {
-			return -1
-		}
-		return r
-	}, s)
 }
 
 // removeProperty copies a property text without one name and with every entry ended.
