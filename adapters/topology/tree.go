@@ -1,0 +1,138 @@
+package topology
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// tree draws the actors with guide lines, then the queues of each group, the connections and the directives.
+func tree(t *messages.Topology) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s at %s\n", t.GetClientId(), time.UnixMilli(t.GetTakenAt()).UTC().Format("15:04:05.000"))
+	below := children(t)
+	for _, root := range below[""] {
+		branch(&b, below, root, "", "")
+	}
+	for _, g := range t.GetGroups() {
+		group(&b, g)
+	}
+	if len(t.GetConnections()) > 0 {
+		b.WriteString("\nconnections\n")
+		for _, c := range t.GetConnections() {
+			state := "up"
+			if !c.GetUp() {
+				state = "down"
+			}
+			fmt.Fprintf(&b, "  %-21s %-11s %-4s pending %d", c.GetAddress(), c.GetRole(), state, c.GetPending())
+			if c.GetLastError() != "" {
+				fmt.Fprintf(&b, "  %s", c.GetLastError())
+			}
+			b.WriteByte('\n')
+		}
+	}
+	if len(t.GetDirectives()) > 0 {
+		b.WriteString("\nevents\n")
+		for _, name := range slices.Sorted(maps.Keys(t.GetDirectives())) {
+			fmt.Fprintf(&b, "  %-22s %d\n", name, t.GetDirectives()[name])
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func children(t *messages.Topology) map[string][]*messages.ActorSnapshot {
+	known := make(map[string]bool, len(t.GetActors()))
+	for _, a := range t.GetActors() {
+		known[a.GetId()] = true
+	}
+	below := make(map[string][]*messages.ActorSnapshot)
+	for _, a := range t.GetActors() {
+		parent := a.GetParent()
+		if !known[parent] {
+			parent = ""
+		}
+		below[parent] = append(below[parent], a)
+	}
+	return below
+}
+
+func branch(b *strings.Builder, below map[string][]*messages.ActorSnapshot, a *messages.ActorSnapshot, first, rest string) {
+	fmt.Fprintf(b, "%s%s\n", first, describe(a))
+	kids := below[a.GetId()]
+	for i, kid := range kids {
+		if i == len(kids)-1 {
+			branch(b, below, kid, rest+"└─ ", rest+"   ")
+		} else {
+			branch(b, below, kid, rest+"├─ ", rest+"│  ")
+		}
+	}
+}
+
+// name is the last part of an actor's path.
+func name(a *messages.ActorSnapshot) string {
+	id := a.GetId()
+	return id[strings.LastIndexByte(id, '/')+1:]
+}
+
+// state is the actor's own word, or the kernel's.
+func state(a *messages.ActorSnapshot) string {
+	if a.GetPhase() != "" {
+		return a.GetPhase()
+	}
+	return strings.ToLower(strings.TrimPrefix(a.GetState().String(), "ACTOR_STATE_"))
+}
+
+func describe(a *messages.ActorSnapshot) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s [%s] %s, %d done", name(a), a.GetRole(), state(a), a.GetProcessed())
+	if a.GetMailboxDepth() > 0 {
+		fmt.Fprintf(&b, ", %d waiting", a.GetMailboxDepth())
+	}
+	for _, f := range a.GetFacts() {
+		fmt.Fprintf(&b, ", %s %s", f.GetName(), f.GetValue())
+	}
+	if a.GetRestarts() > 0 {
+		fmt.Fprintf(&b, ", %d restarts, last: %s on %s", a.GetRestarts(), a.GetLastFailure().GetReason(), a.GetLastFailure().GetMessage())
+	}
+	if a.GetInTurnMillis() > 1000 {
+		fmt.Fprintf(&b, ", STUCK in a turn for %d ms", a.GetInTurnMillis())
+	}
+	return b.String()
+}
+
+func group(b *strings.Builder, g *messages.GroupFacts) {
+	fmt.Fprintf(b, "\ngroup %s: %s, %d members, %d of %d workers busy", g.GetGroup(), g.GetPhase(), len(g.GetMembers()),
+		g.GetWorkersBusy(), g.GetWorkers())
+	if g.GetRetriesInFlight() > 0 {
+		fmt.Fprintf(b, ", %d hand-backs under way", g.GetRetriesInFlight())
+	}
+	b.WriteByte('\n')
+	if len(g.GetQueues()) == 0 {
+		return
+	}
+	width := len("queue")
+	for _, q := range g.GetQueues() {
+		width = max(width, len(q.GetQueue().Text()))
+	}
+	fmt.Fprintf(b, "  %-*s %10s %10s %10s %8s %7s %7s %7s  %s\n", width, "queue", "committed", "next", "broker max", "lag", "cached",
+		"running", "failed", "state")
+	for _, q := range g.GetQueues() {
+		fmt.Fprintf(b, "  %-*s %10d %10d %10d %8d %7d %7d %7d  %s\n", width, q.GetQueue().Text(), q.GetCommittedOffset(), q.GetNextOffset(),
+			q.GetBrokerMaxOffset(), q.GetLag(), q.GetCachedMessages(), q.GetInFlight(), q.GetFailed(), queueState(q))
+	}
+}
+
+func queueState(q *messages.QueueFacts) string {
+	s := q.GetPhase()
+	if q.GetWaiting() != "" {
+		s += ", " + q.GetWaiting()
+	}
+	if age := time.Duration(q.GetOldestAgeMillis()) * time.Millisecond; age > time.Second {
+		s += ", oldest in flight for " + age.Round(time.Second).String()
+	}
+	return s
+}
