@@ -113,9 +113,7 @@ func (a *Consumer) pulled(c *kit.Context, m *messages.Pulled) {
 	q.unsubmitted = newWork(c.Self(), a, batch)
 	q.unsubmitted.submit()
 	q.unsubmitted = nil
-	if q.status.oldest.Load() == 0 || batch.Len() == 0 {
-		a.moved(c)
-	}
+	a.moved(c)
 }
 
 // leaveOut settles what the subscription does not want: brokers filter tags by hash only (protocol.md 5.5).
@@ -126,7 +124,7 @@ func (a *Consumer) leaveOut(batch *processqueue.Batch) {
 	ms := batch.Messages()
 	for i := range ms {
 		if !ms[i].HasTag(a.sub.Subscription.GetTags()) {
-			// No edge is lost: moved looks at the window after every batch that was put.
+			// No edge is lost: pulled looks at the window afterwards.
 			_ = batch.Settle(i)
 		}
 	}
