@@ -69,8 +69,7 @@ func (i *incarnation) keepHouse() {
 			i.retain()
 		case now := <-members.C:
 			for _, c := range i.members.expired(now) {
-				i.gone(c)
-				c.session.Close()
+				c.session.Close() // its end makes it gone
 			}
 		}
 	}

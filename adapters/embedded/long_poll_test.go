@@ -119,6 +119,8 @@ var _ = Describe("a pull that waits", func() {
 			w.broker.Commit("billing", "Orders", 0, 9)
 			p.ask(pull("billing", "Orders", 0, 0, "sysFlag", "0", "commitOffset", "4"))
 			Expect(first(w.broker.Committed("billing", "Orders", 0))).To(Equal(int64(9)))
+			p.ask(pull("billing", "Orders", 0, 0, "sysFlag", "1", "commitOffset", "-1"))
+			Expect(first(w.broker.Committed("billing", "Orders", 0))).To(Equal(int64(9)))
 			p.ask(pull("billing", "Orders", 0, 0, "sysFlag", "1", "commitOffset", "4"))
 			Expect(first(w.broker.Committed("billing", "Orders", 0))).To(Equal(int64(4)))
 		})
@@ -138,6 +140,18 @@ var _ = Describe("a pull that waits", func() {
 			Expect(code(got)).To(Equal(wire.PullOffsetMoved))
 			Expect(got.Remark).To(Equal("OFFSET_RESET"))
 			Expect(got.Ext.Int("nextBeginOffset")).To(Equal(int64(0)))
+		})
+	})
+	It("is checked again when it wakes", func() {
+		inOrders(func(w *world, p *peer) {
+			answer := p.later(suspended("billing", "Orders", 0, 0))
+			synctest.Wait()
+			p.ask(request(wire.UnregisterClient, map[string]string{"clientID": "client-1", "consumerGroup": "billing"}, ""))
+			Expect(w.broker.Publish(texts("Orders", 0, "a")...)).To(Succeed())
+			synctest.Wait()
+			var got *wire.Command
+			Expect(answer).To(Receive(&got))
+			Expect(code(got)).To(Equal(wire.SubscriptionNotExist))
 		})
 	})
 	It("is forgotten with its connection", func() {

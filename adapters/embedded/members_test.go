@@ -63,6 +63,8 @@ var _ = Describe("the members of a group", func() {
 			one.join("billing", orders)
 			notified(one, "billing")
 			quiet(one)
+			Expect(w.broker.CreateTopic("Refunds", 1)).To(Succeed())
+			Expect(code(one.ask(pull("billing", "Refunds", 0, 0)))).To(Equal(wire.SubscriptionNotExist))
 		})
 	})
 	It("find their retry topic made when the heartbeat is answered", func() {

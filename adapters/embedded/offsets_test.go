@@ -96,6 +96,7 @@ var _ = Describe("offsets", func() {
 		Expect(code(p.ask(update(3)))).To(Equal(wire.Success))
 		Expect(number(query(p), "offset")).To(Equal(int64(1)))
 		Expect(p.ask(pull("billing", "Orders", 0, 3)).Remark).To(Equal("OFFSET_RESET"))
+		Expect(number(query(p), "offset")).To(Equal(int64(1)))
 		Expect(code(p.ask(update(2)))).To(Equal(wire.Success))
 		Expect(number(query(p), "offset")).To(Equal(int64(2)))
 	})
