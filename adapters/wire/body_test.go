@@ -208,6 +208,7 @@ var _ = Describe("JSON bodies", func() {
 		Entry("text for a number", `{"heartbeatFingerprint":"x"}`), Entry("too large a number", `{"heartbeatFingerprint":4294967296}`),
 		Entry("a number for a list", `{"producerDataSet":5}`), Entry("a word for a boolean", `{"withoutSub":maybe}`),
 		Entry("two objects", `{}{}`), Entry("no comma", `{"clientID":"a" "withoutSub":true}`),
+		Entry("too many elements in many lists", `{"consumerDataSet":[`+strings.Repeat(`{"subscriptionDataSet":[{},{},{},{}]},`, 1<<16)+`]}`),
 		Entry("too many elements", `{"producerDataSet":[`+strings.Repeat(`{},`, 1<<18)+`{}]}`),
 	)
 

@@ -37,7 +37,12 @@ func (c *Command) decodeBinary(h []byte) error {
 	}
 	c.Ext = Ext{raw: rest[:n:n], binary: true}
 	s := c.Ext.scan()
+	fields := 0
 	for s.next() {
+		fields++
+	}
+	if fields > maxExtFields {
+		return errExtFields
 	}
 	if int64(s.r.i) != n {
 		return fmt.Errorf("binary header: malformed ext field at %d", s.r.i)

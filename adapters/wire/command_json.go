@@ -49,6 +49,9 @@ func (c *Command) decodeExt(r *jsonReader) {
 		r.value()
 		n++
 	})
+	if n > maxExtFields {
+		r.fail(errExtFields)
+	}
 	if n > 0 && r.err == nil {
 		c.Ext = Ext{raw: r.b[start:r.i:r.i]}
 	}

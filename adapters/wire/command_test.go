@@ -205,6 +205,7 @@ var _ = Describe("A command", func() {
 		Entry("bytes behind the header", header(`{"code":1} x`), "want end"),
 		Entry("a code that is no number", header(`{"code":"x"}`), `code is "x"`),
 		Entry("a code beyond 32 bits", header(`{"code":4294967296}`), "code is"),
+		Entry("ext fields without end", header(`{"extFields":{`+strings.Repeat(`"a":"",`, 5000)+`}}`), "more than 4096 ext fields"),
 		Entry("nested without end", header(strings.Repeat(`{"a":`, 100000)), "nested too deep"),
 		Entry("objects as keys without end", header(strings.Repeat(`{`, 100000)), "nested too deep"),
 		Entry("a short binary header", unhex("01000003 000000"), "binary header of 3 bytes"),

@@ -8,6 +8,11 @@ import (
 	"strings"
 )
 
+// maxExtFields bounds the ext fields of a command from the network; real ones have up to twenty.
+const maxExtFields = 4096
+
+var errExtFields = fmt.Errorf("more than %d ext fields", maxExtFields)
+
 // Ext is the ext fields of a command: text by name. It is either built with the Set methods or refers to the undecoded bytes of
 // a frame, which are then scanned at each read without allocating; the first Set takes them apart. If a frame repeats a name
 // the last one counts. The zero Ext is empty. An Ext is not safe for writing while others read.

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// maxList bounds the elements of one list or table in JSON from the network, as empty ones need hardly any bytes.
-const maxList = 1 << 18
+// maxElements bounds the elements of all lists and tables of a body from the network, as empty ones need hardly any bytes.
+const maxElements = 1 << 18
 
 // jsonObject is a struct that names its fields to a codec, once for both directions.
 type jsonObject interface{ json(j *jsonCodec) }
@@ -24,6 +24,7 @@ type jsonCodec struct {
 	r     *jsonReader
 	key   jsonText
 	taken bool
+	count int // elements read so far
 }
 
 // encodeJSON writes an object as strict JSON.
@@ -214,6 +215,14 @@ func (j *jsonCodec) pass(name, value string) {
 	}
 }
 
+// element counts an element that is about to be read; false if it is not to be read.
+func (j *jsonCodec) element() bool {
+	if j.count++; j.count > maxElements {
+		j.r.fail(fmt.Errorf("json: more than %d elements", maxElements))
+	}
+	return j.r.err == nil
+}
+
 // each reads or writes the elements of a list, the value of the field at hand.
 func each[T any](j *jsonCodec, list *[]T, value func(*T)) {
 	if j.r == nil {
@@ -229,8 +238,7 @@ func each[T any](j *jsonCodec, list *[]T, value func(*T)) {
 	}
 	*list = nil
 	j.r.array(func() {
-		if len(*list) >= maxList {
-			j.r.fail(fmt.Errorf("json: a list has more than %d elements", maxList))
+		if !j.element() {
 			return
 		}
 		var v T
@@ -281,10 +289,10 @@ func table[K comparable, V any](j *jsonCodec, m *map[K]V, compare func(a, b K) i
 	key, taken := j.key, j.taken
 	j.r.object(func(t jsonText) {
 		k, ok := readKey(t)
-		if !ok || len(*m) >= maxList {
-			if j.r.err == nil {
-				j.r.fail(fmt.Errorf("json: malformed or surplus key %.64q", t.b))
-			}
+		if !ok {
+			j.r.fail(fmt.Errorf("json: malformed key %.64q", t.b))
+		}
+		if !j.element() {
 			return
 		}
 		if *m == nil {
