@@ -12,23 +12,27 @@ func (i *incarnation) heartbeat(c *connection, cmd *wire.Command) *wire.Command 
 	for _, p := range beat.Producers {
 		i.members.produce(p.Group, beat.ClientID, c)
 	}
+	// A client that sends no fingerprint always sends everything, and is always told to.
+	all := beat.Fingerprint == 0
 	for _, g := range beat.Consumers {
 		config := i.b.groups.find(g.Group)
 		if config == nil {
 			continue
 		}
 		i.b.ensureTopic(queueTopic(retryPrefix+g.Group, max(1, config.RetryQueues)))
-		j := joining{group: g.Group, consumeType: g.ConsumeType, model: g.MessageModel, consumeFrom: g.ConsumeFrom, keep: beat.WithoutSub}
+		j := joining{group: g.Group, consumeType: g.ConsumeType, model: g.MessageModel, consumeFrom: g.ConsumeFrom, keep: beat.WithoutSub, fingerprint: beat.Fingerprint}
 		for k := range g.Subscriptions {
 			j.subscriptions = append(j.subscriptions, announced(g.Subscriptions[k]))
 		}
 		m := member{conn: c, client: beat.ClientID, language: cmd.Language, version: cmd.Version}
-		if i.members.join(j, m) {
+		changed, differs := i.members.join(j, m)
+		if changed {
 			i.notify(g.Group)
 		}
+		all = all || differs
 	}
 	answer := accept()
-	h := wire.HeartbeatResponseHeader{SupportsV2: true, SubscriptionChanged: true}
+	h := wire.HeartbeatResponseHeader{SupportsV2: true, SubscriptionChanged: all}
 	h.AppendTo(&answer.Ext)
 	return answer
 }

@@ -66,6 +66,7 @@ type membership struct {
 	consumeType   string
 	model         string
 	consumeFrom   string
+	fingerprint   int32 // of the last heartbeat that had one
 }
 
 // memberTable is the consumer groups that have members, by connection. It dies with the broker's process.
@@ -87,12 +88,14 @@ type joining struct {
 	model         string
 	consumeFrom   string
 	subscriptions []*subscription
-	keep          bool // heartbeat without subscriptions: those of before stay
+	keep          bool  // heartbeat without subscriptions: those of before stay
+	fingerprint   int32 // 0: none
 }
 
 // join registers a connection with a group and merges the subscriptions: new topics are added, known ones replaced by a
-// larger version only, topics that are not named are removed. True if members or subscriptions changed.
-func (t *memberTable) join(j joining, m member) (changed bool) {
+// larger version only, topics that are not named are removed. Changed tells whether members or subscriptions changed,
+// differs whether the heartbeat's fingerprint is another one than before.
+func (t *memberTable) join(j joining, m member) (changed, differs bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g := t.groups[j.group]
@@ -106,8 +109,12 @@ func (t *memberTable) join(j joining, m member) (changed bool) {
 		changed = true
 	}
 	g.members[m.conn] = &m
+	if j.fingerprint != 0 {
+		differs = g.fingerprint != 0 && g.fingerprint != j.fingerprint
+		g.fingerprint = j.fingerprint
+	}
 	if j.keep {
-		return changed
+		return changed, differs
 	}
 	g.consumeType, g.model, g.consumeFrom = j.consumeType, j.model, j.consumeFrom
 	named := make(map[string]struct{}, len(j.subscriptions))
@@ -128,7 +135,7 @@ func (t *memberTable) join(j joining, m member) (changed bool) {
 			changed = true
 		}
 	}
-	return changed
+	return changed, differs
 }
 
 // produce registers a connection with a producer group.

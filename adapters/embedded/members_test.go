@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"context"
+	"strings"
 	"testing/synctest"
 	"time"
 
@@ -143,6 +144,25 @@ var _ = Describe("the members of a group", func() {
 			one.client.Disconnect(brokerAddr, context.Canceled)
 			synctest.Wait()
 			Expect(w.broker.Members("billing")).To(Equal([]string{"one"}))
+		})
+	})
+	It("may send their subscriptions only when they change, told apart by a fingerprint", func() {
+		inWorld(embedded.Config{}, func(w *world) {
+			Expect(w.broker.CreateTopic("Orders", 1)).To(Succeed())
+			one := w.peer("one")
+			beat := func(fingerprint, without string, subs ...sub) string {
+				GinkgoHelper()
+				body := heartbeat("one", "billing", "CLUSTERING", subs...)
+				body = strings.Replace(body, `"heartbeatFingerprint":0`, `"heartbeatFingerprint":`+fingerprint, 1)
+				body = strings.Replace(body, `"withoutSub":false`, `"withoutSub":`+without, 1)
+				return one.ask(request(wire.HeartBeat, nil, body)).Ext.Text("IS_SUB_CHANGE")
+			}
+			Expect(beat("0", "false", orders)).To(Equal("true"))
+			Expect(beat("7", "false", orders)).To(Equal("false"))
+			Expect(beat("7", "true")).To(Equal("false"))
+			Expect(code(one.ask(pull("billing", "Orders", 0, 0)))).To(Equal(wire.PullNotFound))
+			Expect(beat("8", "true")).To(Equal("true"))
+			Expect(beat("8", "false", orders)).To(Equal("false"))
 		})
 	})
 	It("are left alone when they broadcast", func() {

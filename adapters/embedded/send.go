@@ -43,6 +43,9 @@ func (i *incarnation) sendAnswer(c *connection, cmd *wire.Command) *wire.Command
 		Body: cmd.Body, RawProperties: []byte(h.Properties), Flag: h.Flag, SysFlag: h.SysFlag,
 		BornTimestamp: h.BornTimestamp, BornHost: c.host(), ReconsumeTimes: h.ReconsumeTimes,
 	}
+	if refusal := i.unsupportedMessage(m); refusal != nil {
+		return refusal
+	}
 	level := m.DelayLevel()
 	topic := t.name
 	if group, retry := strings.CutPrefix(topic, retryPrefix); retry {
@@ -65,6 +68,20 @@ func (i *incarnation) sendAnswer(c *connection, cmd *wire.Command) *wire.Command
 		return refuse(wire.ServiceNotAvailable, err.Error())
 	}
 	return i.sent(i.b.offsetID(at[0].physical), queue, at[0].queueOffset, m.Property(messages.PropertyUniqueKey))
+}
+
+// unsupportedMessage refuses what this broker cannot keep its word on: half messages of transactions, and delivery at a
+// time instead of a delay level. A real broker that has both switched off answers alike.
+func (i *incarnation) unsupportedMessage(m *messages.Message) *wire.Command {
+	if m.Property(messages.PropertyTransactionPrepared) == "true" {
+		return refuse(wire.NoPermission, fmt.Sprintf("the broker[%s] sending transaction message is forbidden", i.b.Addr()))
+	}
+	for _, name := range []string{messages.PropertyTimerDelaySec, messages.PropertyTimerDelayMs, messages.PropertyTimerDeliverMs} {
+		if m.Property(name) != "" {
+			return refuse(wire.MessageIllegal, "timer messages are not enabled, timerWheelEnable is false")
+		}
+	}
+	return nil
 }
 
 // sendTopic finds or makes the topic of a send.
