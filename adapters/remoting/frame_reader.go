@@ -12,6 +12,8 @@ import (
 const (
 	// readBuffer is how much one read system call may bring.
 	readBuffer = 64 << 10
+	// smallFrame is the largest frame that is cut out of the read buffer, which spares clearing its memory first.
+	smallFrame = readBuffer / 2
 	// trustedFrame is the largest frame for which memory is taken before its bytes are there.
 	trustedFrame = 256 << 10
 )
@@ -35,6 +37,9 @@ func (f *frameReader) next() ([]byte, error) {
 	if n < 4 || n > wire.MaxFrame-4 {
 		return nil, &undecodableError{fmt.Errorf("length %d is outside 4 … %d", n, wire.MaxFrame-4)}
 	}
+	if n <= smallFrame {
+		return f.cut(n)
+	}
 	frame := make([]byte, min(n, trustedFrame))
 	if err := f.fill(frame); err != nil {
 		return nil, err
@@ -48,6 +53,20 @@ func (f *frameReader) next() ([]byte, error) {
 		frame = more
 	}
 	return frame, nil
+}
+
+// cut copies a frame out of the read buffer once it is there as a whole.
+func (f *frameReader) cut(n int) ([]byte, error) {
+	b, err := f.r.Peek(n)
+	if err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	frame := append([]byte(nil), b...)
+	_, err = f.r.Discard(n)
+	return frame[:n:n], err
 }
 
 func (f *frameReader) fill(b []byte) error {
