@@ -89,6 +89,11 @@ var _ = Describe("scripted faults", func() {
 			w.broker.Faults().Add(embedded.Fault{Match: embedded.Match{Code: wire.SendMessageV2}, Times: 1, LoseAnswer: true})
 			Expect(p.try(send("Orders", 0, "kept", ""), 3*time.Second)).NotTo(Succeed())
 			Expect(bodies(w.broker.MessagesIn("Orders"))).To(Equal([]string{"kept"}))
+			time.Sleep(5 * time.Second)
+			w.broker.Faults().Add(embedded.Fault{Match: embedded.Match{Code: wire.PullMessage}, Times: 1, LoseAnswer: true})
+			lost := p.later(pull("billing", "Orders", 0, 0, "sysFlag", "5", "subscription", "*", "commitOffset", "1"))
+			Eventually(lost).Should(BeClosed())
+			Expect(first(w.broker.Committed("billing", "Orders", 0))).To(Equal(int64(1)))
 		})
 	})
 	It("break all connections at once", func() {

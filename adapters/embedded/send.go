@@ -155,10 +155,15 @@ func illegalMessage(limit int) *wire.Command {
 
 // stamp adds the properties that a broker adds to every message of a producer, and takes out what is not the producer's.
 func (b *Broker) stamp(m *messages.Message) {
-	m.SetProperty(messages.PropertyPopCheckpoint, "")
 	if m.Property(messages.PropertyUniqueKey) == "" {
 		m.SetProperty(messages.PropertyUniqueKey, b.ids.Next())
 	}
+	b.mark(m)
+}
+
+// mark is stamp without the unique id: a batch whose producer gave it none leaves its messages their own.
+func (b *Broker) mark(m *messages.Message) {
+	m.SetProperty(messages.PropertyPopCheckpoint, "")
 	m.SetProperty(messages.PropertyRegion, defaultRegion)
 	m.SetProperty(messages.PropertyTraceOn, "true")
 	m.SetProperty(messages.PropertyCluster, b.cfg.ClusterName)
@@ -175,8 +180,7 @@ func (i *incarnation) sendBatch(c *connection, h *wire.SendHeader, topic string,
 		return illegalMessage(i.b.cfg.MaxMessageBytes)
 	}
 	outer := &messages.Message{RawProperties: []byte(h.Properties)}
-	unique := outer.Property(messages.PropertyUniqueKey)
-	i.b.stamp(outer)
+	i.b.mark(outer)
 	drafts := make([]draft, 0, n)
 	for part := range wire.Batch(body) {
 		m := &messages.Message{
@@ -197,7 +201,7 @@ func (i *incarnation) sendBatch(c *connection, h *wire.SendHeader, topic string,
 	for k := range at {
 		ids[k] = i.b.offsetID(at[k].physical)
 	}
-	return i.sent(strings.Join(ids, ","), queue, at[0].queueOffset, unique)
+	return i.sent(strings.Join(ids, ","), queue, at[0].queueOffset, outer.Property(messages.PropertyUniqueKey))
 }
 
 // joinProperties writes one property text behind another.

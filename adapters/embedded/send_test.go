@@ -161,6 +161,22 @@ var _ = Describe("sending", func() {
 		}
 		Expect(b.CountMessages("New")).To(BeZero())
 	})
+	It("leaves the messages of a batch without unique id their own", func() {
+		setUp(embedded.Config{})
+		body, err := wire.AppendBatch(nil, wire.BatchPart{Body: []byte("a"), Properties: []byte("UNIQ_KEY\x01own")})
+		Expect(err).NotTo(HaveOccurred())
+		body, err = wire.AppendBatch(body, wire.BatchPart{Flag: 4, Body: []byte("b")})
+		Expect(err).NotTo(HaveOccurred())
+		answer := p.ask(request(wire.SendBatchMessage, fields(send("New", 1, "", "", "m", "true")), string(body)))
+		Expect(code(answer)).To(Equal(wire.Success))
+		Expect(answer.Ext.Has("transactionId")).To(BeFalse())
+		list := b.MessagesIn("New")
+		Expect(bodies(list)).To(Equal([]string{"a", "b"}))
+		Expect(list[0].MessageID()).To(Equal("own"))
+		Expect(list[1].MessageID()).To(Equal(list[1].OffsetID()))
+		Expect(list[1].GetFlag()).To(Equal(int32(4)))
+		Expect(list[1].Property("CLUSTER")).To(Equal("DefaultCluster"))
+	})
 	It("refuses a batch that cannot be taken apart", func() {
 		setUp(embedded.Config{})
 		answer := p.ask(request(wire.SendBatchMessage, fields(send("New", 0, "", "", "m", "true")), "\x00\x00\x00\x10nonsense"))
