@@ -135,6 +135,16 @@ var _ = Describe("A command", func() {
 			Expect(again.Remark).To(Equal("bad \uFFFD byte"))
 		})
 
+		It("keeps a negative code in 16 bits", func() {
+			c := wire.NewResponse(-1004, "")
+			c.Serialize = wire.ROCKETMQ
+			frame, err := c.AppendFrame(nil)
+			Expect(err).NotTo(HaveOccurred())
+			again, err := decode(frame)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(again.Code).To(BeEquivalentTo(-1004))
+		})
+
 		It("refuses a frame of more than 16 MiB", func() {
 			c := wire.NewRequest(wire.SendMessageV2)
 			c.Body = make([]byte, wire.MaxFrame)

@@ -379,6 +379,10 @@ var _ = Describe("A send batch", func() {
 		Expect(list).To(HaveLen(2))
 		Expect(list[1].Body).To(Equal([]byte("b22")))
 		Expect(list[1].Tag()).To(Equal("B"))
+		for i := range list {
+			Expect(cap(list[i].Body)).To(Equal(len(list[i].Body)))
+			Expect(cap(list[i].RawProperties)).To(Equal(len(list[i].RawProperties)))
+		}
 	})
 
 	It("of Apache's client is taken apart and put together", func() {

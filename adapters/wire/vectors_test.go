@@ -18,6 +18,7 @@ var _ = Describe("Hash codes", func() {
 		Entry("of a tag", "TagA", 2598919),
 		Entry("of the smallest number", "polygenelubricants", -2147483648),
 		Entry("of text beyond ASCII and beyond 16 bits", "TAGé世😀", -804712726),
+		Entry("of text whose last bits count", "😁𐏿", 1705528419), // 31-polynomial over D83D DE01 D800 DFFF by hand
 		Entry("of nothing", "", 0),
 	)
 })
