@@ -152,8 +152,7 @@ func (m *Match) matches(cmd *wire.Command) bool {
 
 // subject reads what a request is about: the names differ by request.
 func subject(cmd *wire.Command) (topic, group string, queue int32) {
-	switch wire.RequestCode(cmd.Code) {
-	case wire.SendMessageV2, wire.SendBatchMessage:
+	if code := wire.RequestCode(cmd.Code); code == wire.SendMessageV2 || code == wire.SendBatchMessage {
 		return cmd.Ext.Text("b"), cmd.Ext.Text("a"), int32(cmd.Ext.IntOr("e", -1))
 	}
 	for _, key := range []string{"consumerGroup", "group", "producerGroup"} {

@@ -39,8 +39,9 @@ func (i *incarnation) handle(c *connection, cmd *wire.Command) *wire.Command {
 		return i.lock(cmd)
 	case wire.UnlockBatchMQ:
 		return i.unlock(cmd)
+	default:
+		return i.handleTool(cmd)
 	}
-	return i.handleTool(cmd)
 }
 
 // handleTool carries out what administrators' tools ask.
@@ -68,7 +69,13 @@ func (i *incarnation) handleTool(cmd *wire.Command) *wire.Command {
 		return i.resetOffset(cmd)
 	case wire.ViewMessageByID:
 		return i.viewMessage(cmd)
+	default:
+		return i.handleName(cmd)
 	}
+}
+
+// handleName carries out what clients ask a name server, if the broker is its own.
+func (i *incarnation) handleName(cmd *wire.Command) *wire.Command {
 	if i.b.ownNames {
 		if answer := i.b.nameServer.answer(cmd); answer != nil {
 			return answer

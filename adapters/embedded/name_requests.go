@@ -22,8 +22,9 @@ func (n *NameServer) answer(cmd *wire.Command) *wire.Command {
 	case wire.DeleteTopicInNameServer:
 		// The routes are the brokers' own tables: a topic is gone when its brokers have deleted it.
 		return accept()
+	default:
+		return nil
 	}
-	return nil
 }
 
 // route answers GET_ROUTEINFO_BY_TOPIC (105), always in strictly valid JSON.
@@ -110,7 +111,7 @@ func (n *NameServer) keyValue(cmd *wire.Command) *wire.Command {
 		answer := accept()
 		answer.Ext.Set("value", value)
 		return answer
-	case wire.GetKVListByNamespace:
+	default: // GetKVListByNamespace
 		if len(table) == 0 {
 			return refuse(wire.QueryNotFound, "No config item, Namespace: "+h.Namespace)
 		}

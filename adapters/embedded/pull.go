@@ -146,8 +146,9 @@ func (p *pull) code(sel selection) wire.ResponseCode {
 		return wire.PullOffsetMoved
 	case offsetOverflowOne, offsetFoundNull:
 		return wire.PullNotFound
+	default: // offsetTooSmall, offsetOverflowBadly, offsetReset
+		return wire.PullOffsetMoved
 	}
-	return wire.PullOffsetMoved
 }
 
 // pullAnswer builds the answer of an outcome.
