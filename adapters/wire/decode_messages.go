@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -188,7 +189,7 @@ func (d *slabDecoder) record(b []byte) (int64, error) {
 	return offset, nil
 }
 
-var errRecordEnd = fmt.Errorf("record ends within a field")
+var errRecordEnd = errors.New("record ends within a field")
 
 // topic gives the message's topic, sharing strings where it can.
 func (d *slabDecoder) topic(b []byte, m *messages.Message) string {

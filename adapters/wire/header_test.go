@@ -105,18 +105,18 @@ var _ = Describe("Headers", func() {
 					continue
 				}
 			}
-			make, ok := table[code]
+			newHeader, ok := table[code]
 			if !ok {
 				continue
 			}
 			c, err := decode(g.bytes)
 			Expect(err).NotTo(HaveOccurred())
-			h := make()
+			h := newHeader()
 			Expect(h.ReadFrom(&c.Ext)).To(Succeed(), g.File)
 			expectSameFields(g, h)
 			var e wire.Ext
 			h.AppendTo(&e)
-			again := make()
+			again := newHeader()
 			Expect(again.ReadFrom(&e)).To(Succeed(), g.File)
 			Expect(again).To(Equal(h), g.File)
 			seen[code]++
