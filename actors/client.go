@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -223,7 +224,7 @@ func recordKernelEvent(events *Events, e kit.Event) {
 		ev.Kind = messages.EventKind_EVENT_KIND_DEAD_LETTER
 		ev.Text += ": " + e.Message
 	}
-	if p, ok := e.Err.(*kit.PanicError); ok {
+	if p, ok := errors.AsType[*kit.PanicError](e.Err); ok {
 		ev.Failure = messages.FailureOf(p)
 		ev.Stack = string(p.Stack)
 	}

@@ -31,7 +31,6 @@ type Runtime struct {
 	client *actors.Client
 	done   chan struct{}
 	err    error
-	ended  chan struct{} // closed when the shutdown under way has ended
 }
 
 type state int

@@ -117,7 +117,7 @@ func (p *publishing) send(ctx context.Context, body []byte) error {
 	r, err := p.publisher.Send(ctx, m)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // Ctrl-C ends the run, not in error
 		}
 		return err
 	}
