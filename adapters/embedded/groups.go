@@ -1,10 +1,6 @@
 package embedded
 
-import (
-	"maps"
-	"slices"
-	"sync"
-)
+import "sync"
 
 // GroupConfig is what a broker knows about a consumer group (SubscriptionGroupConfig). Groups are made on demand with
 // DefaultGroupConfig.
@@ -66,10 +62,4 @@ func (t *groupTable) remove(name string) bool {
 	_, ok := t.groups[name]
 	delete(t.groups, name)
 	return ok
-}
-
-func (t *groupTable) names() []string {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return slices.Sorted(maps.Keys(t.groups))
 }

@@ -124,7 +124,7 @@ func checkTopicName(name string) string {
 	if strings.TrimSpace(name) == "" {
 		return "the topic is blank"
 	}
-	if bad := illegalCharacter(name); bad {
+	if illegalCharacter(name) {
 		return fmt.Sprintf("the topic %q has characters outside %s", name, "^[%|a-zA-Z0-9_-]+$")
 	}
 	if len(name) > limit {
@@ -148,7 +148,11 @@ func checkGroupName(name string) string {
 
 func illegalCharacter(name string) bool {
 	return strings.ContainsFunc(name, func(r rune) bool {
-		return !(r == '%' || r == '|' || r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
+		switch {
+		case r >= '0' && r <= '9', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
+			return false
+		}
+		return !strings.ContainsRune("%|_-", r)
 	})
 }
 
