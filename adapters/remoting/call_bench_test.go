@@ -30,7 +30,7 @@ func loopback(b *testing.B) (*remoting.Client, string) {
 	b.Cleanup(func() {
 		_ = client.Close() // it gives no error
 		_ = server.Close() // neither does it
-		<-served
+		_ = <-served // that it was closed
 	})
 	return client, l.Addr().String()
 }
@@ -93,6 +93,6 @@ func BenchmarkPending1024(b *testing.B) {
 		}
 	}
 	_ = server.Close() // it gives no error
-	<-served
+	_ = <-served       // that it was closed
 	held.Wait()
 }

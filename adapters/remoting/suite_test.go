@@ -2,6 +2,7 @@ package remoting_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,8 +109,8 @@ func within(d time.Duration) (context.Context, context.CancelFunc) {
 func networkError(err error) *messages.NetworkError {
 	GinkgoHelper()
 	var ne *messages.NetworkError
-	Expect(err).To(BeAssignableToTypeOf(ne))
-	return err.(*messages.NetworkError)
+	Expect(errors.As(err, &ne)).To(BeTrue(), "%v", err)
+	return ne
 }
 
 func pending(c *remoting.Client) int64 {

@@ -23,8 +23,9 @@ func (l *link) Committed(ctx context.Context, address, group string, q *messages
 		return offsetOf(cmd, answer, t)
 	case wire.QueryNotFound:
 		return 0, messages.ErrNoOffset
+	default:
+		return 0, refusal(cmd, answer, t)
 	}
-	return 0, refusal(cmd, answer, t)
 }
 
 // offsetOf reads the answer to a question for an offset.
