@@ -24,13 +24,16 @@ func loopback(b *testing.B) (*remoting.Client, string) {
 		answer.Body = body
 		return answer
 	}})
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(l) // that it was closed
+	}()
 	client := remoting.NewClient(remoting.ClientConfig{})
 	b.Cleanup(func() {
 		_ = client.Close() // it gives no error
 		_ = server.Close() // neither does it
-		_ = <-served // that it was closed
+		<-served
 	})
 	return client, l.Addr().String()
 }
@@ -78,8 +81,11 @@ func BenchmarkPending1024(b *testing.B) {
 		b.Fatal(err)
 	}
 	server := remoting.NewServer(remoting.ServerConfig{Handle: silent})
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(quiet) }()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(quiet) // that it was closed
+	}()
 	var held sync.WaitGroup
 	for range 1024 {
 		held.Add(1)
@@ -93,6 +99,6 @@ func BenchmarkPending1024(b *testing.B) {
 		}
 	}
 	_ = server.Close() // it gives no error
-	_ = <-served       // that it was closed
+	<-served
 	held.Wait()
 }

@@ -151,8 +151,11 @@ var _ = Describe("TLS of a cluster", func() {
 				return answer
 			},
 		})
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(l) }()
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			_ = server.Serve(l) // that it was closed
+		}()
 		s := newStage()
 		link := s.open(func(c *rocketmq.Cluster, _ *actors.LinkConfig) {
 			c.NameServers, c.Dialer, c.TLS = []string{address}, nil, &tls.Config{RootCAs: pool}
