@@ -36,7 +36,7 @@ type ClientConfig struct {
 	Idle time.Duration
 	// HalfOpen closes a connection if a request timed out and nothing at all was read for that long; 0: 30 s.
 	HalfOpen time.Duration
-	// Jitter gives numbers in [0,1) for the back-off; nil: math/rand/v2.
+	// Jitter gives numbers in [0,1) for the back-off, on any goroutine; nil: math/rand/v2.
 	Jitter func() float64
 	// Log gets at most two lines a minute for one address; nil: silent.
 	Log logrus.FieldLogger

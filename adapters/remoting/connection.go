@@ -133,6 +133,9 @@ func (c *connection) forget(x *Exchange) {
 	defer c.mu.Unlock()
 	if opaque := x.opaque.Load(); c.pending[opaque] == x {
 		delete(c.pending, opaque)
+		if c.retired.Load() && len(c.pending) == 0 {
+			c.closeLocked(errGoneAway)
+		}
 	}
 }
 

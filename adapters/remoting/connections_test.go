@@ -513,6 +513,34 @@ var _ = Describe("GO_AWAY", func() {
 		})
 	})
 
+	It("leaves no old connection behind when what waits there times out", func() {
+		inVirtualTime(func() {
+			var old *remoting.Session
+			s := newStage(func(x *remoting.Session, cmd *wire.Command) *wire.Command {
+				if old == nil {
+					old = x
+				}
+				switch {
+				case cmd.Ext.Text("name") == "held":
+					return nil
+				case x == old:
+					return wire.NewResponse(wire.GoAway, "")
+				}
+				return echo(x, cmd)
+			})
+			c := s.client()
+			c.Start(brokerAddress, request("held"), 10*time.Second, func(*wire.Command, error) {})
+			synctest.Wait()
+			_, err := c.Call(context.Background(), brokerAddress, request("a"))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(s.net.Connections(brokerAddress)).To(Equal(2))
+			time.Sleep(11 * time.Second)
+			Expect(s.net.Connections(brokerAddress)).To(Equal(1))
+			Expect(c.Close()).To(Succeed())
+			s.stop()
+		})
+	})
+
 	It("is the answer if it comes again", func() {
 		inVirtualTime(func() {
 			var count atomic.Int64
