@@ -91,6 +91,7 @@ func (s *memoryStore) reserve(n int64) (int64, []byte) {
 	return last.base + at, last.data[at : at+n : at+n]
 }
 
+// index gives a queue's index, made if it is new.
 func (s *memoryStore) index(topic string, id int32) *memoryIndex {
 	key := queueID{topic, id}
 	if v, ok := s.indexes.Load(key); ok {
@@ -100,7 +101,12 @@ func (s *memoryStore) index(topic string, id int32) *memoryIndex {
 	return v.(*memoryIndex)
 }
 
-func (s *memoryStore) queue(topic string, id int32) queueIndex { return s.index(topic, id) }
+func (s *memoryStore) queue(topic string, id int32) queueIndex {
+	if v, ok := s.indexes.Load(queueID{topic, id}); ok {
+		return v.(*memoryIndex)
+	}
+	return &memoryIndex{}
+}
 
 func (s *memoryStore) queues(topic string) []int32 {
 	var ids []int32

@@ -11,7 +11,7 @@ type store interface {
 	// append writes the drafts in one go, gives each its physical and queue offset and its store time, and reports them in
 	// the same order.
 	append(drafts []draft) ([]placed, error)
-	// queue finds the index of a queue; it is made on demand, empty.
+	// queue finds the index of a queue. One that never had a message is empty, and asking for it leaves no trace.
 	queue(topic string, id int32) queueIndex
 	// queues lists the ids of a topic's queues that exist, ascending.
 	queues(topic string) []int32
