@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -337,6 +338,40 @@ var _ = Describe("The window of pulled messages", func() {
 			wg.Wait()
 			Expect(cached(w)).To(Equal([2]int64{0, 0}))
 			Expect(notified).To(BeNumerically("<=", total))
+		})
+
+		It("loses no mark that is set while the owner looks", func() {
+			const rounds, burst = 3000, 24
+			w := processqueue.New(0)
+			work := make(chan *processqueue.Batch)
+			var notified atomic.Bool
+			var ended atomic.Int64
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				for b := range work {
+					for i := range burst {
+						if b.Settle(i) {
+							notified.Store(true)
+						}
+					}
+					ended.Add(1)
+				}
+			})
+			for round := range int64(rounds) {
+				work <- put(w, burst, 1)
+				for w.Span() > 0 {
+					over := ended.Load() > round
+					if notified.Swap(false) {
+						w.Advance()
+					} else if over {
+						Fail(fmt.Sprintf("round %d: nobody told us of the last mark", round))
+					} else if runtime.NumCPU() == 1 {
+						runtime.Gosched()
+					}
+				}
+			}
+			close(work)
+			wg.Wait()
 		})
 
 		It("stays unmoved by workers of the time before a reset", func() {

@@ -54,10 +54,31 @@ var _ = Describe("Fairness between messages", func() {
 		})
 	})
 
+	It("hands a pull that turns out slow on to all idle workers, message by message", func() {
+		bubble(func() {
+			p := workpool.New(workpool.Config{Workers: 20})
+			lane := p.Lane("x")
+			for range 10 {
+				submit(p, lane, 32, func(int) { time.Sleep(10 * time.Microsecond) })
+			}
+			rest(time.Second)
+			all, start := &probe{}, time.Now()
+			submit(p, lane, 32, func(int) { all.run(5 * time.Millisecond) })
+			for all.count() < 32 || p.Busy() > 0 {
+				time.Sleep(100 * time.Microsecond)
+			}
+			// Two looks of the watch and two rounds of handlers.
+			Expect(time.Since(start)).To(BeNumerically("<=", 12500*time.Microsecond))
+			closed(p)
+		})
+	})
+
 	It("does not tick while it is idle, nor while handlers are stuck with nothing behind them", func() {
 		bubble(func() {
 			p := workpool.New(workpool.Config{Workers: 4})
 			submit(p, p.Lane("x"), 3, func(int) { time.Sleep(100_000 * time.Hour) })
+			rest(time.Second)
+			Expect(p.Busy()).To(Equal(3))
 			submit(p, p.Lane("x"), 32, func(int) {})
 			// A tick each millisecond would make this take years.
 			time.Sleep(1_000_000 * time.Hour)
@@ -225,6 +246,24 @@ var _ = Describe("Topics that share a pool", Label("A16"), func() {
 			closed(p)
 		})
 	})
+
+	DescribeTable("share the workers evenly also when handlers of one take much longer",
+		func(workers, least int) {
+			bubble(func() {
+				p := workpool.New(workpool.Config{Workers: workers})
+				x, y, slow := p.Lane("x"), p.Lane("y"), &probe{}
+				for range 100 {
+					submit(p, x, 32, func(int) { slow.run(100 * time.Millisecond) })
+				}
+				rest(time.Second)
+				Expect(throughput(p, y, time.Millisecond, 2*time.Second)).To(BeNumerically(">=", least))
+				closed(p)
+			})
+		},
+		// Half of the workers for each; the slow lane gives the others up within 100 ms.
+		Entry("with room to keep workers free", 12, 6*1850),
+		Entry("with one worker for each", 2, 1850),
+	)
 
 	It("share the workers evenly when all have a backlog, and one after the other gets the freed ones", func() {
 		bubble(func() {
