@@ -13,7 +13,7 @@ func mermaid(t *messages.Topology) string {
 	b.WriteString("flowchart TD\n")
 	numbers := numbered(t)
 	for i, a := range t.GetActors() {
-		fmt.Fprintf(&b, "  n%d[\"%s\"]%s\n", i, mermaidText(label(a, "<br/>")), mermaidClass(a))
+		fmt.Fprintf(&b, "  n%d[\"%s\"]%s\n", i, mermaidText(label(a)), mermaidClass(a))
 	}
 	for i, a := range t.GetActors() {
 		if p, ok := numbers[a.GetParent()]; ok {
@@ -36,7 +36,7 @@ func dot(t *messages.Topology) string {
 		} else if c == "busy" {
 			color = ", fillcolor=\"#dff0d8\""
 		}
-		fmt.Fprintf(&b, "  n%d [label=%s%s];\n", i, dotText(label(a, "\n")), color)
+		fmt.Fprintf(&b, "  n%d [label=%s%s];\n", i, dotText(label(a)), color)
 	}
 	for i, a := range t.GetActors() {
 		if p, ok := numbers[a.GetParent()]; ok {
@@ -55,10 +55,10 @@ func numbered(t *messages.Topology) map[string]int {
 	return numbers
 }
 
-func label(a *messages.ActorSnapshot, line string) string {
-	s := a.GetRole() + line + name(a) + line + fmt.Sprintf("%s, %d done", state(a), a.GetProcessed())
+func label(a *messages.ActorSnapshot) string {
+	s := fmt.Sprintf("%s\n%s\n%s, %d done", a.GetRole(), name(a), state(a), a.GetProcessed())
 	if a.GetRestarts() > 0 {
-		s += fmt.Sprintf("%s%d restarts", line, a.GetRestarts())
+		s += fmt.Sprintf("\n%d restarts", a.GetRestarts())
 	}
 	return s
 }
@@ -81,7 +81,9 @@ func mermaidClass(a *messages.ActorSnapshot) string {
 }
 
 // mermaidText keeps what has a meaning in Mermaid's strings out of them.
-func mermaidText(s string) string { return strings.NewReplacer(`"`, "#quot;", "%", "#37;").Replace(s) }
+func mermaidText(s string) string {
+	return strings.NewReplacer(`"`, "#quot;", "%", "#37;", "#", "#35;", "<", "#lt;", ">", "#gt;", "\n", "<br/>").Replace(s)
+}
 
 func dotText(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
