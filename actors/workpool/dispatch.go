@@ -2,10 +2,13 @@ package workpool
 
 import "time"
 
-// All functions of this file run under the pool's lock, but done and lost, which take it.
+// All functions of this file run under the pool's lock, but now, and done and lost, which take it.
+
+// now is the time since the pool was made.
+func (p *Pool) now() time.Duration { return time.Since(p.made) }
 
 // pick finds the lane that gets the next worker; nil if none may have one.
-func (p *Pool) pick(now time.Time) *Lane {
+func (p *Pool) pick(now time.Duration) *Lane {
 	free := p.limit - p.running
 	if p.waiting == 0 || free <= 0 {
 		return nil
@@ -42,14 +45,14 @@ func (l *Lane) before(o *Lane) bool {
 }
 
 // kept is the number of workers that must not be lent, over all lanes.
-func (p *Pool) kept(now time.Time, share int) (n int) {
+func (p *Pool) kept(now time.Duration, share int) (n int) {
 	for _, l := range p.lanes {
 		n += p.keptFor(l, now, share)
 	}
 	return n
 }
 
-func (p *Pool) keptFor(l *Lane, now time.Time, share int) int {
+func (p *Pool) keptFor(l *Lane, now time.Duration, share int) int {
 	if p.limit < 2*len(p.lanes) {
 		return 0
 	}
@@ -57,7 +60,7 @@ func (p *Pool) keptFor(l *Lane, now time.Time, share int) int {
 }
 
 // claim gives a worker the next messages of a lane.
-func (p *Pool) claim(w *worker, l *Lane, now time.Time) {
+func (p *Pool) claim(w *worker, l *Lane, now time.Duration) {
 	next := l.waiting.at(0)
 	n := l.chunk(next, p.config.SlowAfter)
 	w.group, w.from, w.since = next.group, next.from, now
@@ -77,7 +80,7 @@ func (p *Pool) claim(w *worker, l *Lane, now time.Time) {
 }
 
 // dispatch gives work to parked and new workers as long as there is work that may be run.
-func (p *Pool) dispatch(now time.Time) {
+func (p *Pool) dispatch(now time.Duration) {
 	for l := p.pick(now); l != nil; l = p.pick(now) {
 		if len(p.parked) > 0 {
 			w := p.unpark()
@@ -93,16 +96,16 @@ func (p *Pool) dispatch(now time.Time) {
 }
 
 // leave takes a worker out of its lane.
-func (p *Pool) leave(w *worker, now time.Time) {
+func (p *Pool) leave(w *worker, now time.Duration) {
 	next, _ := unpack(w.claim.Load())
-	w.group.Lane.end(now, next-w.from, now.Sub(w.since), p.config.SlowAfter, p.limit)
+	w.group.Lane.end(now, next-w.from, now-w.since, p.config.SlowAfter, p.limit)
 	w.group = nil
 	p.running--
 }
 
 // done ends a claim, gives the worker the next one or parks it until there is one. It is false if the worker is to end.
 func (p *Pool) done(w *worker) (more bool) {
-	now := time.Now()
+	now := p.now()
 	p.mu.Lock()
 	p.leave(w, now)
 	if p.closed || len(p.workers) > p.limit {
@@ -133,7 +136,7 @@ func (p *Pool) lost(w *worker) {
 		l.waiting.pushFront(piece{group: g, from: from, to: to})
 		p.waiting += to - from
 	}
-	now := time.Now()
+	now := p.now()
 	p.leave(w, now)
 	p.forgetWorker(w)
 	p.endIfEmpty()

@@ -19,7 +19,7 @@ type Lane struct {
 	completed int
 	// peak and peakBefore are the most workers used at once, in the present and the previous stretch of memory.
 	peak, peakBefore int
-	peakSince        time.Time
+	peakSince        time.Duration
 	// mean handler time; zero if unknown.
 	mean time.Duration
 	// served is the pool's turn in which the lane last got a worker.
@@ -30,14 +30,14 @@ type Lane struct {
 func (l *Lane) Name() string { return l.name }
 
 // begin notes that one more worker is in the lane.
-func (l *Lane) begin(now time.Time) {
+func (l *Lane) begin(now time.Duration) {
 	l.running++
 	l.remember(now)
 	l.peak = max(l.peak, l.running)
 }
 
 // end notes that a worker has left after n messages that took d.
-func (l *Lane) end(now time.Time, n int, d time.Duration, slowAfter time.Duration, workers int) {
+func (l *Lane) end(now time.Duration, n int, d time.Duration, slowAfter time.Duration, workers int) {
 	l.remember(now)
 	l.running--
 	l.completed = min(l.completed+n, workers)
@@ -52,8 +52,8 @@ func (l *Lane) end(now time.Time, n int, d time.Duration, slowAfter time.Duratio
 	}
 }
 
-func (l *Lane) remember(now time.Time) {
-	switch age := now.Sub(l.peakSince); {
+func (l *Lane) remember(now time.Duration) {
+	switch age := now - l.peakSince; {
 	case age >= 2*memory:
 		l.peak, l.peakBefore, l.peakSince = l.running, l.running, now
 	case age >= memory:
@@ -62,7 +62,7 @@ func (l *Lane) remember(now time.Time) {
 }
 
 // kept is the number of workers that the other lanes leave free for this one, beyond those it has.
-func (l *Lane) kept(now time.Time, share int) int {
+func (l *Lane) kept(now time.Duration, share int) int {
 	l.remember(now)
 	return max(0, min(share, max(1, l.peak, l.peakBefore))-l.running)
 }

@@ -29,6 +29,7 @@ type Config struct {
 // Pool runs groups. All methods may be called from any goroutine and none of them waits for a handler, except Close.
 type Pool struct {
 	config Config
+	made   time.Time
 
 	mu      sync.Mutex
 	limit   int
@@ -59,7 +60,7 @@ func New(config Config) *Pool {
 	if config.Panicked == nil {
 		config.Panicked = func(any, []byte) {}
 	}
-	return &Pool{config: config, limit: config.Workers, ended: make(chan struct{})}
+	return &Pool{config: config, made: time.Now(), limit: config.Workers, ended: make(chan struct{})}
 }
 
 // Lane gives the lane of a name, made when first asked for. Ask for all lanes before submitting: they count for the shares
@@ -89,7 +90,7 @@ func (p *Pool) Drop(l *Lane) (messages int) {
 	}
 	l.dropped = true
 	messages = p.forget(l)
-	p.dispatch(time.Now())
+	p.dispatch(p.now())
 	return messages
 }
 
@@ -126,7 +127,7 @@ func (p *Pool) Submit(g *Group) error {
 	g.Lane.waiting.pushBack(piece{group: g, to: g.Len})
 	p.waiting += g.Len
 	if p.running < p.limit {
-		p.dispatch(time.Now())
+		p.dispatch(p.now())
 	}
 	return nil
 }
@@ -155,7 +156,7 @@ func (p *Pool) SetWorkers(n int) {
 	for len(p.parked) > 0 && len(p.workers) > p.limit {
 		p.dismiss(p.unpark())
 	}
-	p.dispatch(time.Now())
+	p.dispatch(p.now())
 }
 
 // Workers is the number of handlers that may run at once.

@@ -43,7 +43,7 @@ func (p *Pool) looked() {
 		}
 	}
 	if taken {
-		p.dispatch(time.Now())
+		p.dispatch(p.now())
 	}
 	if again && !p.watching {
 		p.look()

@@ -20,7 +20,7 @@ type worker struct {
 	claim atomic.Uint64
 	// visits counts claims, and since is when the present one began.
 	visits uint64
-	since  time.Time
+	since  time.Duration
 	// seenVisit and seen are what the watch last saw.
 	seenVisit, seen uint64
 }
