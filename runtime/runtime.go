@@ -29,8 +29,10 @@ type Runtime struct {
 	groups []*ConcurrentGroup
 	faults faults
 	client *actors.Client
-	done   chan struct{}
-	err    error
+	// headroom is held while the client runs; see reserveHeadroom.
+	headroom []byte
+	done     chan struct{}
+	err      error
 }
 
 type state int
@@ -138,6 +140,7 @@ func (r *Runtime) Start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.client, r.state = client, started
+	r.headroom = reserveHeadroom(r.config.HeapHeadroom)
 	return nil
 }
 
@@ -220,7 +223,7 @@ func (r *Runtime) Shutdown(ctx context.Context) error {
 	if report.GetAbandoned() > 0 || len(report.GetUnpersisted()) > 0 {
 		r.err = &ShutdownError{Abandoned: report.GetAbandoned(), Unpersisted: report.GetUnpersisted()}
 	}
-	r.state = closed
+	r.state, r.headroom = closed, nil
 	close(r.done)
 	return r.err
 }

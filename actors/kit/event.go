@@ -72,8 +72,7 @@ type events struct {
 }
 
 func (s *events) emit(e Event) {
-	s.counts[e.Kind].Add(1)
-	s.write(e)
+	s.write(e, s.counts[e.Kind].Add(1))
 	if s.on == nil {
 		return
 	}
@@ -81,9 +80,10 @@ func (s *events) emit(e Event) {
 	s.on(e)
 }
 
-func (s *events) write(e Event) {
+// write logs the n-th event of its kind. Bugs that repeat at the speed of a sender are logged at powers of two only.
+func (s *events) write(e Event, n int64) {
 	level := eventLevels[e.Kind]
-	if !enabled(s.log, level) {
+	if !enabled(s.log, level) || rapid(e.Kind) && n&(n-1) != 0 {
 		return
 	}
 	fields := logrus.Fields{"actor": e.Actor, "role": e.Role}
@@ -92,6 +92,9 @@ func (s *events) write(e Event) {
 	}
 	if e.Incarnation > 0 {
 		fields["incarnation"] = e.Incarnation
+	}
+	if rapid(e.Kind) && n > 1 {
+		fields["times"] = n
 	}
 	if e.Kind == EventFailed {
 		fields["wait"] = e.Wait
@@ -110,6 +113,10 @@ func (s *events) write(e Event) {
 	default:
 		log.Debug(text)
 	}
+}
+
+func rapid(kind EventKind) bool {
+	return kind == EventNilMessage || kind == EventNoResult || kind == EventSpawnRefused
 }
 
 // enabled spares the building of fields that nobody writes; a logger of unknown make is taken to write everything.

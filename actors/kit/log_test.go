@@ -3,6 +3,7 @@ package kit_test
 import (
 	"bytes"
 	"os"
+	"strings"
 	"testing/synctest"
 	"time"
 
@@ -53,6 +54,21 @@ level=error msg="actor gave up" actor=a error="a: panic on string: boom" incarna
 		bubble(func() { eventful(kit.Config{Log: log.WithField("x", 1)}) })
 		Expect(out.String()).To(ContainSubstring(`level=debug msg="actor dead letter" actor=a message=string role=test x=1`))
 		Expect(out.String()).NotTo(ContainSubstring("secret"))
+	})
+
+	It("does not repeat a bug at the speed of a sender", func() {
+		var out bytes.Buffer
+		log := &logrus.Logger{Out: &out, Formatter: &logrus.TextFormatter{DisableTimestamp: true}, Level: logrus.InfoLevel}
+		bubble(func() {
+			s := kit.New(kit.Config{Log: log})
+			a := s.Spawn(plays("a", func(*kit.Context, kit.Message) {}))
+			for range 1000 {
+				a.Tell(nil)
+			}
+			end(s)
+		})
+		Expect(strings.Split(strings.TrimSpace(out.String()), "\n")).To(HaveLen(10))
+		Expect(out.String()).To(HaveSuffix("level=error msg=\"actor nil message\" actor=a message=nil role=test times=512\n"))
 	})
 
 	It("is silent by default, on the standard streams too", func() {

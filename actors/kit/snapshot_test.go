@@ -31,6 +31,15 @@ var _ = Describe("A snapshot", func() {
 				ids, parents = append(ids, x.GetId()), append(parents, x.GetParent())
 			}
 			Expect(ids).To(Equal([]string{"a", "a/z", "a/y", "a/y/leaf", "a/x", "b", "b/c"}))
+			for _, id := range ids {
+				ref, ok := s.Find(id)
+				Expect(ok).To(BeTrue())
+				Expect(ref.ID()).To(Equal(id))
+			}
+			for _, id := range []string{"", "c", "a/", "a/yy", "a/y/leaf/x", "aa"} {
+				_, ok := s.Find(id)
+				Expect(ok).To(BeFalse(), id)
+			}
 			Expect(parents).To(Equal([]string{"", "a", "a", "a/y", "a", "", "b"}))
 			end(s)
 		})

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -70,6 +71,26 @@ func (t *tree) childRefs(parent *cell) []Ref {
 		refs[i] = Ref{c}
 	}
 	return refs
+}
+
+// find looks an actor up by its path.
+func (t *tree) find(path string) *cell {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	list := t.roots
+	for {
+		i := slices.IndexFunc(list, func(c *cell) bool {
+			return strings.HasPrefix(path, c.id) && (len(path) == len(c.id) || path[len(c.id)] == '/')
+		})
+		if i < 0 {
+			return nil
+		}
+		found := list[i]
+		if found.id == path {
+			return found
+		}
+		list = found.children
+	}
 }
 
 // all lists every actor, parents before children, siblings in the order of spawning.
