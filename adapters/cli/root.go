@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-mq/troupe/adapters/rocketmq"
+	troupe "github.com/troupe-mq/troupe/runtime"
 )
 
 // Streams are where a command reads and writes.
@@ -39,7 +40,8 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	}
 	_, _ = fmt.Fprintf(s.Err, "troupe: %v\n", err)
 	var wrong *usageError
-	if errors.As(err, &wrong) {
+	var fault *troupe.ConfigError
+	if errors.As(err, &wrong) || errors.As(err, &fault) {
 		_, _ = fmt.Fprintln(s.Err, "See 'troupe --help' or 'troupe VERB --help'.")
 		return 2
 	}
