@@ -3,7 +3,10 @@ package actors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/troupe-mq/troupe/actors/kit"
 	"github.com/troupe-mq/troupe/actors/processqueue"
@@ -97,23 +100,46 @@ func (a *Consumer) pulled(c *kit.Context, m *messages.Pulled) {
 		})
 	}
 	batch, err := q.window.Put(m.GetOffset(), next, slab)
-	if out, ok := errors.AsType[*processqueue.OrderError](err); ok {
-		// A broker that answers out of order: what cannot be placed is not lost in silence.
+	for err != nil {
+		out, ok := errors.AsType[*processqueue.OrderError](err)
+		if !ok {
+			panic(err)
+		}
+		// A broker that answers out of order: what fits is delivered, what does not is told.
 		a.env.Events.Record(&messages.Event{
 			Kind: messages.EventKind_EVENT_KIND_MESSAGE_CORRUPT, Group: a.group.spec.Name, Queue: q.queue,
 			Offset: out.Message, Text: err.Error(),
 		})
-		if err = q.window.Skip(m.GetOffset(), next); err != nil {
-			panic(err)
-		}
-		a.moved(c)
-		return
+		slab = without(slab, out.Message)
+		batch, err = q.window.Put(m.GetOffset(), next, slab)
 	}
 	a.leaveOut(batch)
 	q.unsubmitted = newWork(c.Self(), a, batch)
 	q.unsubmitted.submit()
 	q.unsubmitted = nil
 	a.moved(c)
+}
+
+// without copies a slab, leaving out the message that was found to be out of order: the last one of that offset.
+func without(slab []messages.Message, offset int64) []messages.Message {
+	drop := -1
+	for i := range slab {
+		if slab[i].GetQueueOffset() == offset {
+			drop = i
+		}
+	}
+	if drop < 0 {
+		panic(fmt.Sprintf("no message at offset %d to leave out", offset))
+	}
+	out := make([]messages.Message, len(slab)-1)
+	for i := range out {
+		from := i
+		if i >= drop {
+			from++
+		}
+		proto.Merge(&out[i], &slab[from])
+	}
+	return out
 }
 
 // leaveOut settles what the subscription does not want: brokers filter tags by hash only (protocol.md 5.5).
