@@ -1,0 +1,69 @@
+package apachebroker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Options says which cluster to start. The zero value is a small 5.3.3 cluster with one broker, made for specs.
+type Options struct {
+	Version Version           // "": V5_3_3
+	Heap    string            // -Xmx of a broker; "": 64m
+	Direct  string            // -XX:MaxDirectMemorySize of a broker; "": 32m
+	JVM     []string          // further options of a broker's virtual machine; nil: SmallJVM
+	Config  map[string]string // lines of broker.conf, applied last
+	Dir     string            // store, configuration and logs; "": a temporary directory that Close removes
+}
+
+// SmallJVM are the options that make a broker start fast and stay small. They also keep it slow: ForBenchmarks leaves them out.
+func SmallJVM() []string {
+	return []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss256k"}
+}
+
+// ForBenchmarks are options for a broker under load: the full compiler, a heap of 1 GiB and Apache's own file sizes; all other settings are
+// Apache's defaults, except the timer wheel, whose thread burns a third of a core while idle.
+func ForBenchmarks(v Version) Options {
+	return Options{
+		Version: v, Heap: "1g", Direct: "1g", JVM: []string{"-XX:+UseG1GC"},
+		Config: map[string]string{
+			"mappedFileSizeCommitLog":    "1073741824",
+			"mappedFileSizeConsumeQueue": "6000000",
+			"maxHashSlotNum":             "5000000",
+			"maxIndexNum":                "20000000",
+		},
+	}
+}
+
+func (o Options) withDefaults() Options {
+	if o.Version == "" {
+		o.Version = V5_3_3
+	}
+	if o.Heap == "" {
+		o.Heap = "64m"
+	}
+	if o.Direct == "" {
+		o.Direct = "32m"
+	}
+	if o.JVM == nil {
+		o.JVM = SmallJVM()
+	}
+	return o
+}
+
+// Java 17 hides these packages, and 4.9.7 cannot unmap its files without them: a crash recovery then fails.
+var openPackages = []string{
+	"--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+	"--add-opens=java.base/java.nio=ALL-UNNAMED",
+	"--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+}
+
+// conf renders a properties file as the Java programs read it: sorted, with slashes in paths, as a backslash would be an escape.
+func conf(lines map[string]string) []byte {
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(lines)) {
+		fmt.Fprintf(&text, "%s=%s\n", key, strings.ReplaceAll(lines[key], `\`, "/"))
+	}
+	return []byte(text.String())
+}
