@@ -78,6 +78,9 @@ func (a *RetrySender) Receive(c *kit.Context, m kit.Message) {
 		clear(a.line.underway)
 		a.send(c)
 	case *handBack:
+		if a.maxReconsumes == 0 { // on the wire 0 means the broker's own maximum
+			m.DelayLevel = levelDeadLetter
+		}
 		a.line.waiting = append(a.line.waiting, m)
 		a.send(c)
 	case *handBackDone:

@@ -1,0 +1,72 @@
+package push_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gleak"
+
+	"github.com/troupe-mq/troupe/adapters/embedded"
+	"github.com/troupe-mq/troupe/specs/conformance"
+)
+
+func TestPush(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "push consumption on the embedded broker")
+}
+
+// Registered before any other clean-up, the leak check runs after all of them.
+var _ = BeforeEach(func() {
+	before := gleak.Goroutines()
+	DeferCleanup(func() { Eventually(gleak.Goroutines, "10s").ShouldNot(gleak.HaveLeaked(before)) })
+})
+
+// firstRetry is the shortened delay of every level.
+const firstRetry = 500 * time.Millisecond
+
+func levels() []time.Duration {
+	out := make([]time.Duration, 18)
+	for i := range out {
+		out[i] = firstRetry
+	}
+	return out
+}
+
+// inProcess is the embedded broker as the suite wants it.
+type inProcess struct{ *embedded.Broker }
+
+func (c inProcess) NameServers() []string { return []string{c.Addr()} }
+
+func (c inProcess) CreateTopic(_ context.Context, topic string, queues int) error {
+	return c.Broker.CreateTopic(topic, queues)
+}
+
+func (c inProcess) Kill(ctx context.Context) error {
+	if err := c.Stop(); err != nil {
+		return err
+	}
+	return c.Restart(ctx, nil)
+}
+
+func (inProcess) FirstRetry() time.Duration { return firstRetry }
+
+func cluster(ctx context.Context) conformance.Cluster {
+	return inProcess{broker(ctx, embedded.Config{DelayLevels: levels()})}
+}
+
+func broker(ctx context.Context, cfg embedded.Config) *embedded.Broker {
+	GinkgoHelper()
+	b, err := embedded.Start(ctx, cfg)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(b.Close)
+	return b
+}
+
+var _ = Describe("A concurrent group on the embedded broker", func() { conformance.Consuming(cluster) })
+
+var _ = Describe("The life of a group on the embedded broker", func() { conformance.Living(cluster) })
+
+var _ = Describe("A publisher on the embedded broker", func() { conformance.Publishing(cluster) })
