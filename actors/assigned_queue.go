@@ -11,7 +11,7 @@ import (
 //
 //	Owns        the assignment: cursor, window and status, which survive restarts of the two below
 //	Parent      Rebalancer
-//	In          StartLocated, StartRetry, OffsetIllegal, ConsumerRestarted, Pause, Resume, Revoke, Drained,
+//	In          StartLocated, StartRetry, OffsetIllegal, Discarded, ConsumerRestarted, Pause, Resume, Revoke, Drained,
 //	            OffsetPersisted, persistOverdue, ChildStopped
 //	Out         LocateStart, trackOffset, PersistOffset to the OffsetPersister; StartAt, Drain to the Consumer;
 //	            StopPulling, Pause, Resume to the Puller; QueueRevoked to the parent
@@ -29,10 +29,12 @@ type AssignedQueue struct {
 	consumer kit.Ref
 	puller   kit.Ref
 	failures int
-	revoke   *messages.Revoke
-	outcome  *messages.QueueRevoked
-	final    int64
-	tries    int
+	// discarding says that the Consumer was told to start at another offset and has not answered yet.
+	discarding bool
+	revoke     *messages.Revoke
+	outcome    *messages.QueueRevoked
+	final      int64
+	tries      int
 }
 
 // Phases of a queue, as told by the topology.
@@ -70,14 +72,16 @@ func (a *AssignedQueue) Receive(c *kit.Context, m kit.Message) {
 		a.located(c, m)
 	case *messages.OffsetIllegal:
 		a.correct(c, m)
+	case *messages.Discarded:
+		a.discarded(c, m.GetOffset())
 	case *messages.ConsumerRestarted:
 		a.rewind(c, m.GetNext())
 	case *messages.Pause:
 		a.paused = true
-		c.Tell(a.puller, m)
+		a.tellPuller(c, m)
 	case *messages.Resume:
 		a.paused = false
-		c.Tell(a.puller, m)
+		a.tellPuller(c, m)
 	case *messages.Revoke:
 		a.revoked(c, m)
 	case *messages.Drained:
@@ -149,6 +153,13 @@ func (a *AssignedQueue) spawnPuller(c *kit.Context) {
 	})
 }
 
+// tellPuller reaches the Puller, if there is one at present.
+func (a *AssignedQueue) tellPuller(c *kit.Context, m kit.Message) {
+	if !a.puller.IsZero() {
+		c.Tell(a.puller, m)
+	}
+}
+
 // correct is the directive OFFSET_ILLEGAL: cached messages are discarded, the offset is corrected and persisted, and a
 // fresh Puller starts there. The broker's next offset is taken (protocol.md 7.3): its minimum if we were below, its
 // maximum if we were beyond.
@@ -161,13 +172,34 @@ func (a *AssignedQueue) correct(c *kit.Context, m *messages.OffsetIllegal) {
 		PreviousOffset: m.GetAsked(), Offset: m.GetNextOffset(),
 	})
 	a.restartPuller(c, m.GetNextOffset())
+	a.discarding = true
 	c.Tell(a.consumer, &messages.StartAt{Offset: m.GetNextOffset()})
-	c.Tell(a.group.offsets, &messages.PersistOffset{Queue: a.q.queue, Offset: m.GetNextOffset()})
+}
+
+// discarded goes on with the correction: only now can no pull or tick carry the old committed offset after the new one.
+func (a *AssignedQueue) discarded(c *kit.Context, offset int64) {
+	a.discarding = false
+	c.Tell(a.group.offsets, &messages.PersistOffset{Queue: a.q.queue, Offset: offset})
+	a.resume(c)
+}
+
+// resume ends a correction with a fresh Puller, when the old one has ended and the Consumer has discarded.
+func (a *AssignedQueue) resume(c *kit.Context) {
+	if a.phase() != phaseCorrecting || a.discarding || !a.puller.IsZero() {
+		return
+	}
+	a.q.cursor.Store(a.q.correction)
+	a.q.status.next.Store(a.q.correction)
+	a.q.status.phase.set(phaseRunning)
+	a.spawnPuller(c)
 }
 
 // rewind follows a Consumer that lost messages in a failure: they are pulled again.
 func (a *AssignedQueue) rewind(c *kit.Context, next int64) {
-	if a.phase() == phaseRunning {
+	switch {
+	case a.discarding: // the Consumer may have failed over the StartAt
+		c.Tell(a.consumer, &messages.StartAt{Offset: a.q.correction})
+	case a.phase() == phaseRunning:
 		a.restartPuller(c, next)
 	}
 }
@@ -196,7 +228,7 @@ func (a *AssignedQueue) revoked(c *kit.Context, m *messages.Revoke) {
 		return
 	}
 	a.q.status.phase.set(phaseDraining)
-	c.Tell(a.puller, &messages.StopPulling{})
+	a.tellPuller(c, &messages.StopPulling{})
 	c.Tell(a.consumer, &messages.Drain{Reason: m.GetReason(), GraceMillis: m.GetGraceMillis()})
 }
 
@@ -244,10 +276,8 @@ func (a *AssignedQueue) finish(c *kit.Context, failure *messages.Failure) {
 func (a *AssignedQueue) childStopped(c *kit.Context, m kit.ChildStopped) {
 	switch {
 	case m.Name == pullerName && a.phase() == phaseCorrecting:
-		a.q.cursor.Store(a.q.correction)
-		a.q.status.next.Store(a.q.correction)
-		a.q.status.phase.set(phaseRunning)
-		a.spawnPuller(c)
+		a.puller = kit.Ref{}
+		a.resume(c)
 	case m.Err != nil && a.revoke == nil:
 		// Children never give up by strategy; should one do so, the queue starts anew as a whole.
 		panic(m.Err)

@@ -18,8 +18,8 @@ import (
 //	Owns        the queue's window of messages that are not settled
 //	Parent      AssignedQueue
 //	In          Pulled, Settled, StartAt, Drain, DrainTick, handedBack (HandedBack with its place), Redeliver
-//	Out         work to the pool; Credit to the Puller; HandBack to the RetrySender (from workers); Drained and
-//	            ConsumerRestarted to the parent
+//	Out         work to the pool; Credit to the Puller; HandBack to the RetrySender (from workers); Drained,
+//	            Discarded and ConsumerRestarted to the parent
 //	States      consuming, draining
 //	Invariants  what is committed is the lowest offset not settled; a message is settled by success, by the broker taking it
 //	            back, or by a filter, never otherwise; a result of an earlier epoch changes nothing
@@ -60,6 +60,7 @@ func (a *Consumer) Receive(c *kit.Context, m kit.Message) {
 		a.advance(c)
 	case *messages.StartAt:
 		a.startAt(m.GetOffset())
+		c.Tell(c.Parent(), &messages.Discarded{Offset: m.GetOffset()})
 	case *handedBack:
 		a.handedBack(c, m)
 	case *messages.Redeliver:

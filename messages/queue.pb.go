@@ -783,6 +783,51 @@ func (x *StartAt) GetOffset() int64 {
 	return 0
 }
 
+// Discarded answers StartAt: from now on nothing of what was cached before can be committed.
+type Discarded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Offset        int64                  `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Discarded) Reset() {
+	*x = Discarded{}
+	mi := &file_troupe_v1_queue_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Discarded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Discarded) ProtoMessage() {}
+
+func (x *Discarded) ProtoReflect() protoreflect.Message {
+	mi := &file_troupe_v1_queue_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Discarded.ProtoReflect.Descriptor instead.
+func (*Discarded) Descriptor() ([]byte, []int) {
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Discarded) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
 // StartRetry is the timer of an AssignedQueue that could not find its start offset.
 type StartRetry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -792,7 +837,7 @@ type StartRetry struct {
 
 func (x *StartRetry) Reset() {
 	*x = StartRetry{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[15]
+	mi := &file_troupe_v1_queue_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +849,7 @@ func (x *StartRetry) String() string {
 func (*StartRetry) ProtoMessage() {}
 
 func (x *StartRetry) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[15]
+	mi := &file_troupe_v1_queue_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +862,7 @@ func (x *StartRetry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartRetry.ProtoReflect.Descriptor instead.
 func (*StartRetry) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{15}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{16}
 }
 
 // Redeliver is the timer of messages whose hand-back failed and that are tried again locally.
@@ -829,7 +874,7 @@ type Redeliver struct {
 
 func (x *Redeliver) Reset() {
 	*x = Redeliver{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[16]
+	mi := &file_troupe_v1_queue_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -841,7 +886,7 @@ func (x *Redeliver) String() string {
 func (*Redeliver) ProtoMessage() {}
 
 func (x *Redeliver) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[16]
+	mi := &file_troupe_v1_queue_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -854,7 +899,7 @@ func (x *Redeliver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redeliver.ProtoReflect.Descriptor instead.
 func (*Redeliver) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{16}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{17}
 }
 
 var File_troupe_v1_queue_proto protoreflect.FileDescriptor
@@ -897,6 +942,8 @@ const file_troupe_v1_queue_proto_rawDesc = "" +
 	"\tcommitted\x18\x01 \x01(\x03R\tcommitted\x12\x1c\n" +
 	"\tabandoned\x18\x02 \x01(\x03R\tabandoned\"!\n" +
 	"\aStartAt\x12\x16\n" +
+	"\x06offset\x18\x01 \x01(\x03R\x06offset\"#\n" +
+	"\tDiscarded\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\"\f\n" +
 	"\n" +
 	"StartRetry\"\v\n" +
@@ -920,7 +967,7 @@ func file_troupe_v1_queue_proto_rawDescGZIP() []byte {
 }
 
 var file_troupe_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_troupe_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_troupe_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_troupe_v1_queue_proto_goTypes = []any{
 	(RevokeReason)(0),         // 0: troupe.v1.RevokeReason
 	(*Revoke)(nil),            // 1: troupe.v1.Revoke
@@ -938,16 +985,17 @@ var file_troupe_v1_queue_proto_goTypes = []any{
 	(*DrainTick)(nil),         // 13: troupe.v1.DrainTick
 	(*Drained)(nil),           // 14: troupe.v1.Drained
 	(*StartAt)(nil),           // 15: troupe.v1.StartAt
-	(*StartRetry)(nil),        // 16: troupe.v1.StartRetry
-	(*Redeliver)(nil),         // 17: troupe.v1.Redeliver
-	(*PullReply)(nil),         // 18: troupe.v1.PullReply
-	(*Failure)(nil),           // 19: troupe.v1.Failure
+	(*Discarded)(nil),         // 16: troupe.v1.Discarded
+	(*StartRetry)(nil),        // 17: troupe.v1.StartRetry
+	(*Redeliver)(nil),         // 18: troupe.v1.Redeliver
+	(*PullReply)(nil),         // 19: troupe.v1.PullReply
+	(*Failure)(nil),           // 20: troupe.v1.Failure
 }
 var file_troupe_v1_queue_proto_depIdxs = []int32{
 	0,  // 0: troupe.v1.Revoke.reason:type_name -> troupe.v1.RevokeReason
-	18, // 1: troupe.v1.PullAnswered.reply:type_name -> troupe.v1.PullReply
-	19, // 2: troupe.v1.PullAnswered.failure:type_name -> troupe.v1.Failure
-	18, // 3: troupe.v1.Pulled.reply:type_name -> troupe.v1.PullReply
+	19, // 1: troupe.v1.PullAnswered.reply:type_name -> troupe.v1.PullReply
+	20, // 2: troupe.v1.PullAnswered.failure:type_name -> troupe.v1.Failure
+	19, // 3: troupe.v1.Pulled.reply:type_name -> troupe.v1.PullReply
 	0,  // 4: troupe.v1.Drain.reason:type_name -> troupe.v1.RevokeReason
 	5,  // [5:5] is the sub-list for method output_type
 	5,  // [5:5] is the sub-list for method input_type
@@ -969,7 +1017,7 @@ func file_troupe_v1_queue_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_troupe_v1_queue_proto_rawDesc), len(file_troupe_v1_queue_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

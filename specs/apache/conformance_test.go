@@ -1,0 +1,43 @@
+package apache_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/troupe-mq/troupe/specs/apache/apachebroker"
+	"github.com/troupe-mq/troupe/specs/conformance"
+)
+
+// apacheCluster is a real cluster as the conformance suite wants it.
+type apacheCluster struct{ *apachebroker.Cluster }
+
+func (c apacheCluster) NameServers() []string { return []string{c.NameServer()} }
+
+func (c apacheCluster) Kill(ctx context.Context) error {
+	if err := c.Broker().Kill(); err != nil {
+		return err
+	}
+	return c.Broker().Restart(ctx)
+}
+
+func (apacheCluster) FirstRetry() time.Duration { return 10 * time.Second }
+
+var _ = onEveryVersion("A Runtime", func(v apachebroker.Version, cluster func(context.Context) *apachebroker.Cluster) {
+	shared := func(ctx context.Context) conformance.Cluster { return apacheCluster{cluster(ctx)} }
+	Describe("a concurrent group", func() { conformance.Consuming(shared) })
+	Describe("a publisher", func() { conformance.Publishing(shared) })
+	// These kill the broker: they have a cluster of their own.
+	Describe("the life of a group", Ordered, func() {
+		var own *apachebroker.Cluster
+		BeforeAll(func(ctx SpecContext) {
+			var err error
+			own, err = apachebroker.Start(ctx, apachebroker.Options{Version: v})
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(func() { Expect(own.Close()).To(Succeed()) })
+		}, NodeTimeout(3*time.Minute))
+		conformance.Living(func(context.Context) conformance.Cluster { return apacheCluster{own} })
+	})
+})
