@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/eventstream"
 )
 
 // System is a set of actor trees with one dispatcher. Several systems live side by side and know nothing of each other. Its
@@ -31,6 +32,8 @@ func New(config Config) *System {
 	s.dispatcher = &dispatcher{throughput: s.config.Throughput, maxIdle: s.config.MaxIdle, fresh: s.config.DefaultDispatcher}
 	s.library = actor.NewActorSystem(actor.WithLoggerFactory(libraryLogger(s.config.Log)), actor.WithDeadLetterThrottleCount(0))
 	shrink(s.library.ProcessRegistry)
+	// The library's own subscriber to dead letters starts a goroutine that outlives a Shutdown by a second.
+	s.library.EventStream = eventstream.NewEventStream()
 	s.roots = &roots{RootContext: s.library.Root, system: s}
 	s.roots.pid, _ = s.library.ProcessRegistry.Add(s.roots, "roots$") // a fresh registry has the name free
 	s.closeLibrary = sync.OnceFunc(s.library.Shutdown)                // a second one would panic
