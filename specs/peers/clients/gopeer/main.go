@@ -1,0 +1,41 @@
+// Command gopeer consumes with rocketmq-client-go.
+package main
+
+import (
+	"context"
+	"log"
+
+	"github.com/apache/rocketmq-client-go/v2"
+	"github.com/apache/rocketmq-client-go/v2/consumer"
+	"github.com/apache/rocketmq-client-go/v2/primitive"
+	"github.com/apache/rocketmq-client-go/v2/rlog"
+
+	"github.com/troupe-mq/troupe/specs/peers/report"
+)
+
+func main() {
+	t := report.Flags()
+	rlog.SetLogLevel("fatal")
+	r := report.Start(t)
+	c, err := rocketmq.NewPushConsumer(
+		consumer.WithNameServer([]string{t.NameServer}), consumer.WithGroupName(t.Group),
+		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = c.Subscribe(t.Topic, consumer.MessageSelector{}, func(_ context.Context, ms ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+		for _, m := range ms {
+			r.Message(m.Body)
+		}
+		return consumer.ConsumeSuccess, nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		log.Fatal(err)
+	}
+	r.Ready()
+	r.Wait()
+}
