@@ -14,27 +14,27 @@ import (
 //	In          StartLocated, StartRetry, OffsetIllegal, Discarded, ConsumerRestarted, Pause, Resume, Revoke, Drained,
 //	            OffsetPersisted, persistOverdue, ChildStopped
 //	Out         LocateStart, trackOffset, PersistOffset to the OffsetPersister; StartAt, Drain to the Consumer;
-//	            StopPulling, Pause, Resume to the Puller; QueueRevoked to the parent
+//	            StopPulling, Resume to the Puller; QueueRevoked to the parent
 //	States      locating, running, correcting, draining, persisting, revoked
 //	Invariants  never two Pullers; no pull before the start offset is known; QueueRevoked is told once, after the final
 //	            offset was stored or could not be
 //	Restart     locates the start offset again: everything not persisted is delivered again
 //	Source      ProcessQueue, RebalancePushImpl.removeUnnecessaryMessageQueue (protocol.md 5.4–5.6)
 type AssignedQueue struct {
-	env    *Env
-	group  *groupContext
-	q      *assignment
-	paused bool
+	env   *Env
+	group *groupContext
+	q     *assignment
 
 	consumer kit.Ref
 	puller   kit.Ref
 	failures int
 	// discarding says that the Consumer was told to start at another offset and has not answered yet.
 	discarding bool
-	revoke     *messages.Revoke
-	outcome    *messages.QueueRevoked
-	final      int64
-	tries      int
+	// insisted counts the corrections in a row after which the broker refused the very offset it had given.
+	insisted int
+	outcome  *messages.QueueRevoked
+	final    int64
+	tries    int
 }
 
 // Phases of a queue, as told by the topology.
@@ -58,14 +58,19 @@ const (
 	finalPersistTimeout = commitTimeout + 2*time.Second
 )
 
+// Back-off between corrections of a broker that refuses the offsets it gives.
+const (
+	insistFirst = 50 * time.Millisecond
+	insistLast  = 5 * time.Second
+)
+
 type persistOverdue struct{ try int }
 
 // Receive handles one message.
 func (a *AssignedQueue) Receive(c *kit.Context, m kit.Message) {
 	switch m := m.(type) {
 	case kit.Started:
-		a.q.reset()
-		a.locate(c)
+		a.start(c)
 	case *messages.StartRetry:
 		a.locate(c)
 	case *messages.StartLocated:
@@ -77,10 +82,9 @@ func (a *AssignedQueue) Receive(c *kit.Context, m kit.Message) {
 	case *messages.ConsumerRestarted:
 		a.rewind(c, m.GetNext())
 	case *messages.Pause:
-		a.paused = true
-		a.tellPuller(c, m)
+		a.q.paused.Store(true)
 	case *messages.Resume:
-		a.paused = false
+		a.q.paused.Store(false)
 		a.tellPuller(c, m)
 	case *messages.Revoke:
 		a.revoked(c, m)
@@ -96,13 +100,26 @@ func (a *AssignedQueue) Receive(c *kit.Context, m kit.Message) {
 		a.childStopped(c, m)
 	case kit.Stopping:
 		a.q.abandon()
+		a.env.Memory.remove(a.q)
 	}
+}
+
+func (a *AssignedQueue) start(c *kit.Context) {
+	a.q.reset()
+	if a.q.revoke == nil {
+		a.locate(c)
+		return
+	}
+	// Failed on its way out: what was not stored is delivered again.
+	a.outcome = &messages.QueueRevoked{Queue: a.q.queue}
+	a.q.status.phase.set(phasePersisting)
+	a.finish(c, &messages.Failure{Cause: &messages.Failure_Other{Other: "failed while it was given up"}})
 }
 
 func (a *AssignedQueue) phase() string { return a.q.status.phase.get() }
 
 func (a *AssignedQueue) locate(c *kit.Context) {
-	if a.revoke != nil {
+	if a.q.revoke != nil {
 		return
 	}
 	a.q.status.phase.set(phaseLocating)
@@ -110,7 +127,7 @@ func (a *AssignedQueue) locate(c *kit.Context) {
 }
 
 func (a *AssignedQueue) located(c *kit.Context, m *messages.StartLocated) {
-	if a.phase() != phaseLocating || a.revoke != nil {
+	if a.phase() != phaseLocating || a.q.revoke != nil {
 		return
 	}
 	if m.GetFailure() != nil {
@@ -144,13 +161,23 @@ func (a *AssignedQueue) located(c *kit.Context, m *messages.StartLocated) {
 }
 
 func (a *AssignedQueue) spawnPuller(c *kit.Context) {
-	consumer := a.consumer
+	consumer, pause := a.consumer, time.Duration(0)
+	if a.insisted > 0 {
+		pause = backOff(insistFirst, insistLast, a.insisted)
+	}
+	a.q.halted.Store(false)
 	a.puller = c.Spawn(kit.Spec{
 		Role: "Puller", Name: pullerName, Phase: a.q.status.waiting.get,
 		New: func() kit.Actor {
-			return &Puller{env: a.env, group: a.group, q: a.q, consumer: consumer, paused: a.paused}
+			return &Puller{env: a.env, group: a.group, q: a.q, consumer: consumer, pause: pause}
 		},
 	})
+}
+
+// stopPuller reaches the Puller's next incarnation, too, should this one fail over it.
+func (a *AssignedQueue) stopPuller(c *kit.Context) {
+	a.q.halted.Store(true)
+	a.tellPuller(c, &messages.StopPulling{})
 }
 
 // tellPuller reaches the Puller, if there is one at present.
@@ -171,6 +198,11 @@ func (a *AssignedQueue) correct(c *kit.Context, m *messages.OffsetIllegal) {
 		Kind: messages.EventKind_EVENT_KIND_OFFSET_CORRECTED, Group: a.group.spec.Name, Queue: a.q.queue,
 		PreviousOffset: m.GetAsked(), Offset: m.GetNextOffset(),
 	})
+	if m.GetAsked() == a.q.correction {
+		a.insisted++
+	} else {
+		a.insisted = 0
+	}
 	a.restartPuller(c, m.GetNextOffset())
 	a.discarding = true
 	c.Tell(a.consumer, &messages.StartAt{Offset: m.GetNextOffset()})
@@ -207,17 +239,17 @@ func (a *AssignedQueue) rewind(c *kit.Context, next int64) {
 func (a *AssignedQueue) restartPuller(c *kit.Context, offset int64) {
 	a.q.status.phase.set(phaseCorrecting)
 	a.q.correction = offset
-	c.Tell(a.puller, &messages.StopPulling{})
+	a.stopPuller(c)
 }
 
 func (a *AssignedQueue) revoked(c *kit.Context, m *messages.Revoke) {
-	if a.revoke != nil {
+	if a.q.revoke != nil {
 		if a.phase() == phaseDraining { // a shutdown may shorten the grace of a revoke under way
 			c.Tell(a.consumer, &messages.Drain{Reason: m.GetReason(), GraceMillis: m.GetGraceMillis()})
 		}
 		return
 	}
-	a.revoke = m
+	a.q.revoke = m
 	a.env.Events.Record(&messages.Event{
 		Kind: messages.EventKind_EVENT_KIND_QUEUE_REVOKING, Group: a.group.spec.Name, Queue: a.q.queue,
 		Text: revokeReason(m.GetReason()),
@@ -228,7 +260,7 @@ func (a *AssignedQueue) revoked(c *kit.Context, m *messages.Revoke) {
 		return
 	}
 	a.q.status.phase.set(phaseDraining)
-	a.tellPuller(c, &messages.StopPulling{})
+	a.stopPuller(c)
 	c.Tell(a.consumer, &messages.Drain{Reason: m.GetReason(), GraceMillis: m.GetGraceMillis()})
 }
 
@@ -267,7 +299,7 @@ func (a *AssignedQueue) finish(c *kit.Context, failure *messages.Failure) {
 	a.outcome.Failure = failure
 	a.env.Events.Record(&messages.Event{
 		Kind: messages.EventKind_EVENT_KIND_QUEUE_REVOKED, Group: a.group.spec.Name, Queue: a.q.queue, Offset: a.final,
-		Text: revokeReason(a.revoke.GetReason()), Count: a.outcome.GetAbandoned(), Failure: failure,
+		Text: revokeReason(a.q.revoke.GetReason()), Count: a.outcome.GetAbandoned(), Failure: failure,
 	})
 	c.Tell(c.Parent(), a.outcome)
 	c.StopSelf()
@@ -278,7 +310,7 @@ func (a *AssignedQueue) childStopped(c *kit.Context, m kit.ChildStopped) {
 	case m.Name == pullerName && a.phase() == phaseCorrecting:
 		a.puller = kit.Ref{}
 		a.resume(c)
-	case m.Err != nil && a.revoke == nil:
+	case m.Err != nil && a.q.revoke == nil:
 		// Children never give up by strategy; should one do so, the queue starts anew as a whole.
 		panic(m.Err)
 	}

@@ -26,6 +26,8 @@ type assignment struct {
 	requests atomic.Int64
 	// What was handed to the Consumer and is not in the window yet.
 	transitMessages, transitBytes atomic.Int64
+	// paused holds the Puller; halted says that it is to end.
+	paused, halted atomic.Bool
 	// starved says that the Puller waits for room and wants a Credit.
 	starved atomic.Bool
 	// correction is where the next Puller starts; the AssignedQueue's alone.
@@ -37,9 +39,11 @@ type assignment struct {
 	closed      atomic.Bool
 	running     atomic.Int64
 	handingBack atomic.Int64
-	handlers    context.Context
-	cancel      context.CancelCauseFunc
+	// handlers is the context of the handlers that start now.
+	handlers atomic.Pointer[handlerContext]
 
+	// revoke is what the AssignedQueue was told, drain what it told the Consumer.
+	revoke      *messages.Revoke
 	drain       *messages.Drain
 	unsubmitted *work
 	redeliver   []*work
@@ -52,7 +56,9 @@ func newAssignment(key messages.QueueKey, sub *messages.Subscription) *assignmen
 // reset prepares for a (new) incarnation of the AssignedQueue.
 func (q *assignment) reset() {
 	q.abandon()
-	q.handlers, q.cancel = context.WithCancelCause(context.Background())
+	q.handlers.Store(newHandlerContext())
+	q.handingBack.Store(0) // the answers would go to a Consumer that has ended
+	q.halted.Store(false)
 	q.closed.Store(false)
 	q.drain, q.unsubmitted, q.redeliver = nil, nil, nil
 	q.starved.Store(false)
@@ -74,8 +80,25 @@ func (q *assignment) startAt(offset int64) {
 func (q *assignment) abandon() {
 	q.epoch.Add(1)
 	q.closed.Store(true)
-	if q.cancel != nil {
-		q.cancel(ErrQueueRevoked)
+	q.cancel(ErrQueueRevoked)
+}
+
+// handlerContext is a context with the way to end it.
+type handlerContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+}
+
+func newHandlerContext() *handlerContext {
+	h := &handlerContext{}
+	h.Context, h.cancel = context.WithCancelCause(context.Background())
+	return h
+}
+
+// cancel ends the handlers' context.
+func (q *assignment) cancel(cause error) {
+	if h := q.handlers.Load(); h != nil {
+		h.cancel(cause)
 	}
 }
 

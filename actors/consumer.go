@@ -180,10 +180,12 @@ func (a *Consumer) moved(c *kit.Context) {
 	}
 }
 
-// startAt discards everything: running handlers may end, their results do not count.
+// startAt discards everything: the context of running handlers ends, their results do not count.
 func (a *Consumer) startAt(offset int64) {
 	q := a.q
 	q.epoch.Add(1)
+	q.cancel(ErrOffsetCorrected)
+	q.handlers.Store(newHandlerContext())
 	q.window.Reset(offset)
 	q.redeliver = nil
 	q.transitMessages.Store(0)

@@ -41,6 +41,8 @@ type StartRule struct {
 type offsetTable struct {
 	queues map[messages.QueueKey]*trackedOffset
 	lanes  map[string]*commitLane
+	// locating are the questions for a start offset that were not answered yet, by who asked.
+	locating map[kit.Ref]*messages.Queue
 }
 
 type trackedOffset struct {
@@ -52,11 +54,15 @@ type trackedOffset struct {
 type commitLane struct {
 	underway bool
 	urgent   []urgentCommit
+	// sent is what was urgent in the run under way.
+	sent []urgentCommit
 }
 
 type urgentCommit struct {
 	asker kit.Ref
 	m     *messages.PersistOffset
+	// of is what was tracked when it was asked for; the queue may have come back since.
+	of *trackedOffset
 }
 
 // trackOffset tells the OffsetPersister to persist a queue from now on; the committed offset is read from its status.
@@ -70,25 +76,27 @@ type trackOffset struct {
 type committed struct {
 	broker  string
 	results []*messages.OffsetPersisted
-	askers  []kit.Ref
-	final   []bool
+	// urgent are the askers of the last results.
+	urgent []urgentCommit
 }
 
 func newOffsetTable() *offsetTable {
-	return &offsetTable{queues: make(map[messages.QueueKey]*trackedOffset), lanes: make(map[string]*commitLane)}
+	return &offsetTable{
+		queues: make(map[messages.QueueKey]*trackedOffset), lanes: make(map[string]*commitLane),
+		locating: make(map[kit.Ref]*messages.Queue),
+	}
 }
 
 // Receive handles one message.
 func (a *OffsetPersister) Receive(c *kit.Context, m kit.Message) {
 	switch m := m.(type) {
 	case kit.Started:
-		for _, lane := range a.table.lanes {
-			lane.underway = false
-		}
-		c.After(a.env.Periods.Persist, &messages.PersistTick{})
+		a.start(c)
 	case *messages.LocateStart:
-		a.locate(c, m.GetQueue())
+		a.table.locating[c.Sender()] = m.GetQueue()
+		a.locate(c, c.Sender(), m.GetQueue())
 	case *startLocated:
+		delete(a.table.locating, m.asker)
 		c.Tell(m.asker, m.reply)
 	case *trackOffset:
 		a.table.queues[m.key] = &trackedOffset{status: m.status, persisted: m.start}
@@ -97,7 +105,7 @@ func (a *OffsetPersister) Receive(c *kit.Context, m kit.Message) {
 		c.After(a.env.Periods.Persist, m)
 	case *messages.PersistOffset:
 		lane := a.lane(m.GetQueue().GetBroker())
-		lane.urgent = append(lane.urgent, urgentCommit{asker: c.Sender(), m: m})
+		lane.urgent = append(lane.urgent, urgentCommit{asker: c.Sender(), m: m, of: a.table.queues[m.GetQueue().Key()]})
 		a.run(c, m.GetQueue().GetBroker(), nil)
 	case *committed:
 		a.committed(c, m)
@@ -109,8 +117,21 @@ type startLocated struct {
 	reply *messages.StartLocated
 }
 
-func (a *OffsetPersister) locate(c *kit.Context, q *messages.Queue) {
-	asker := c.Sender()
+// start goes on: what somebody waits for is asked again, what is only due at the next tick waits for that.
+func (a *OffsetPersister) start(c *kit.Context) {
+	for asker, q := range a.table.locating {
+		a.locate(c, asker, q)
+	}
+	for broker, lane := range a.table.lanes {
+		lane.underway = false
+		lane.urgent = append(lane.sent, lane.urgent...)
+		lane.sent = nil
+		a.run(c, broker, nil)
+	}
+	c.After(a.env.Periods.Persist, &messages.PersistTick{})
+}
+
+func (a *OffsetPersister) locate(c *kit.Context, asker kit.Ref, q *messages.Queue) {
 	c.Go(2*offsetTimeout, func(ctx context.Context) kit.Message {
 		offset, origin, err := a.find(ctx, q)
 		return &startLocated{asker: asker, reply: &messages.StartLocated{
@@ -180,20 +201,12 @@ func (a *OffsetPersister) run(c *kit.Context, broker string, moved []*messages.P
 		return
 	}
 	lane.underway = true
-	out := &committed{broker: broker}
-	var todo []*messages.PersistOffset
-	add := func(m *messages.PersistOffset, asker kit.Ref) {
-		todo = append(todo, m)
-		out.askers = append(out.askers, asker)
-		out.final = append(out.final, m.GetFinal())
-	}
-	for _, m := range moved {
-		add(m, kit.Ref{})
-	}
+	out := &committed{broker: broker, urgent: lane.urgent}
+	todo := moved
 	for _, u := range lane.urgent {
-		add(u.m, u.asker)
+		todo = append(todo, u.m)
 	}
-	lane.urgent = nil
+	lane.sent, lane.urgent = lane.urgent, nil
 	c.Go(time.Duration(len(todo))*commitTimeout+time.Second, func(ctx context.Context) kit.Message {
 		var down error
 		for _, m := range todo {
@@ -223,25 +236,34 @@ func (a *OffsetPersister) commit(ctx context.Context, m *messages.PersistOffset)
 }
 
 func (a *OffsetPersister) committed(c *kit.Context, m *committed) {
-	a.lane(m.broker).underway = false
+	lane := a.lane(m.broker)
+	lane.underway, lane.sent = false, nil
+	plain := len(m.results) - len(m.urgent)
 	for i, r := range m.results {
 		key := r.GetQueue().Key()
-		t := a.table.queues[key]
+		of := a.table.queues[key]
+		if i >= plain && m.urgent[i-plain].of != of {
+			of = nil // given up meanwhile, and perhaps back: what is tracked now has its own place
+		}
 		switch {
 		case r.GetFailure() != nil:
 			a.env.Events.Record(&messages.Event{
 				Kind: messages.EventKind_EVENT_KIND_OFFSET_PERSIST_FAILED, Group: a.group, Queue: r.GetQueue(),
 				Offset: r.GetOffset(), Failure: r.GetFailure(),
 			})
-		case t != nil:
-			t.persisted = r.GetOffset()
-			t.status.persisted.Store(r.GetOffset())
+		case of != nil:
+			of.persisted = r.GetOffset()
+			of.status.persisted.Store(r.GetOffset())
 		}
-		if m.final[i] {
+		if i < plain {
+			continue
+		}
+		u := m.urgent[i-plain]
+		if u.m.GetFinal() && of != nil {
 			delete(a.table.queues, key)
 		}
-		if !m.askers[i].IsZero() {
-			c.Tell(m.askers[i], r)
+		if !u.asker.IsZero() {
+			c.Tell(u.asker, r)
 		}
 	}
 	a.run(c, m.broker, nil)

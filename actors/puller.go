@@ -12,7 +12,7 @@ import (
 //
 //	Owns        the outstanding pull, the reason why none is out, the back-off
 //	Parent      AssignedQueue
-//	In          PullAnswered, PullAgain, Credit, Pause, Resume, StopPulling
+//	In          PullAnswered, PullAgain, Credit, Resume, StopPulling
 //	Out         Pulled to the Consumer; OffsetIllegal to the parent; RefreshRoute and BeatNow after refusals
 //	States      pulling, waiting (paused, no credit, back-off), illegal, stopping
 //	Invariants  at most one pull is out; the next is sent before the last one's records are decoded; credit is never
@@ -32,7 +32,7 @@ type Puller struct {
 	suggested int64
 	failures  int
 	stale     staleness
-	paused    bool
+	pause     time.Duration
 	illegal   bool
 	stopping  bool
 	timer     *kit.Timer
@@ -50,6 +50,7 @@ const (
 	waitRefused  = "back-off: refused by the broker"
 	waitBusy     = "back-off: broker busy"
 	waitUnknown  = "back-off: group not known to the broker yet"
+	waitIllegal  = "back-off: offset refused again"
 	waitEmpty    = "back-off: answered at once without a message"
 )
 
@@ -65,7 +66,7 @@ const heldAtLeast = 100 * time.Millisecond
 func (a *Puller) Receive(c *kit.Context, m kit.Message) {
 	switch m := m.(type) {
 	case kit.Started:
-		a.pull(c)
+		a.start(c)
 	case *messages.PullAnswered:
 		a.answered(c, m)
 	case *messages.PullAgain:
@@ -73,10 +74,7 @@ func (a *Puller) Receive(c *kit.Context, m kit.Message) {
 		a.pull(c)
 	case *messages.Credit:
 		a.pull(c)
-	case *messages.Pause:
-		a.paused = true
 	case *messages.Resume:
-		a.paused = false
 		a.pull(c)
 	case *messages.StopPulling:
 		a.stop(c)
@@ -87,12 +85,23 @@ func (a *Puller) Receive(c *kit.Context, m kit.Message) {
 	}
 }
 
+func (a *Puller) start(c *kit.Context) {
+	switch {
+	case a.q.halted.Load():
+		c.StopSelf()
+	case a.pause > 0:
+		a.wait(c, waitIllegal, a.pause, nil)
+	default:
+		a.pull(c)
+	}
+}
+
 // pull sends the next pull if none is out and nothing forbids it; otherwise a timer or a Credit tries again.
 func (a *Puller) pull(c *kit.Context) {
 	if a.cancel != nil || a.illegal || a.stopping {
 		return
 	}
-	if a.paused {
+	if a.q.paused.Load() {
 		a.wait(c, waitPaused, 0, nil)
 		return
 	}

@@ -266,12 +266,12 @@ func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic) {
 
 func (a *Rebalancer) own(c *kit.Context, key messages.QueueKey, sub *messages.Subscription) {
 	q := newAssignment(key, sub)
-	paused := a.pausedAll || a.paused[key]
+	q.paused.Store(a.pausedAll || a.paused[key])
 	a.group.status.addQueue(q)
 	a.env.Memory.add(q)
 	a.queues[key] = &ownedQueue{q: q, ref: c.Spawn(kit.Spec{
 		Role: "AssignedQueue", Name: key.String(), Phase: q.status.phase.get,
-		New: func() kit.Actor { return &AssignedQueue{env: a.env, group: a.group, q: q, paused: paused} },
+		New: func() kit.Actor { return &AssignedQueue{env: a.env, group: a.group, q: q} },
 	})}
 }
 

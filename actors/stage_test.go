@@ -243,3 +243,11 @@ func (s *stage) block() (h func(context.Context, *messages.Message) error, relea
 		}
 	}, release
 }
+
+// ignoring makes handlers wait for the gate alone, whatever their context says.
+func ignoring(gate <-chan struct{}) func(context.Context, *messages.Message) error {
+	return func(context.Context, *messages.Message) error {
+		<-gate
+		return nil
+	}
+}

@@ -22,6 +22,7 @@ type work struct {
 	sub      *SubscriptionSpec
 	batch    *processqueue.Batch
 	epoch    int64
+	handlers *handlerContext
 	// first and count are the messages of the batch concerned; unit is how many of them one call takes.
 	first, count, unit int
 
@@ -34,7 +35,7 @@ var settled = &messages.Settled{}
 
 func newWork(consumer kit.Ref, a *Consumer, batch *processqueue.Batch) *work {
 	w := &work{
-		consumer: consumer, env: a.env, group: a.group, q: a.q, sub: a.sub, batch: batch, epoch: a.q.epoch.Load(),
+		consumer: consumer, env: a.env, group: a.group, q: a.q, sub: a.sub, batch: batch, epoch: a.q.epoch.Load(), handlers: a.q.handlers.Load(),
 		count: batch.Len(), unit: 1,
 	}
 	if a.sub != nil && a.sub.Batch != nil {
@@ -133,7 +134,7 @@ func (w *work) call(m *messages.Message, f func(context.Context) error) (err err
 			Offset: m.GetQueueOffset(), MessageId: m.MessageID(), Text: fmt.Sprint(value), Stack: string(stack),
 		})
 	}()
-	err = f(w.q.handlers)
+	err = f(w.handlers)
 	ended = true
 	return err
 }
@@ -150,7 +151,7 @@ func (w *work) settle(i int, m *messages.Message, err error) {
 
 // failed asks for the hand-back, unless the message is not ours any more: then no attempt is counted.
 func (w *work) failed(i int, m *messages.Message, err error) {
-	if cause := context.Cause(w.q.handlers); cause != nil || w.epoch != w.q.epoch.Load() {
+	if cause := context.Cause(w.handlers); cause != nil || w.epoch != w.q.epoch.Load() {
 		return
 	}
 	w.q.status.failed.Add(1)

@@ -151,6 +151,7 @@ func (l *link) Pull(req *messages.PullRequest, done func(*messages.PullReply, er
 		Op: Pull, Address: req.GetAddress(), Group: req.GetGroup(), Topic: key.Topic, Queue: key, Offset: req.GetOffset(), Request: req,
 	})
 	if a.Panic != nil {
+		l.cluster.end(recorded, nil)
 		panic(a.Panic)
 	}
 	ctx, stop := context.WithTimeout(context.Background(), time.Duration(req.GetTimeoutMillis())*time.Millisecond)
@@ -222,7 +223,9 @@ func encode(to []byte, m *messages.Message) []byte {
 
 func (l *link) Decode(reply *messages.PullReply, q *messages.Queue, group string) ([]messages.Message, []actors.CorruptRecord) {
 	recorded, a := l.begin(Call{Op: Decode, Topic: q.GetTopic(), Queue: q.Key(), Group: group, Offset: reply.GetNextOffset(), Request: reply})
-	if err := l.play(context.Background(), recorded, a); err != nil {
+	err := l.play(context.Background(), recorded, a)
+	l.cluster.end(recorded, err)
+	if err != nil {
 		return nil, []actors.CorruptRecord{{QueueOffset: -1, Reason: err.Error()}}
 	}
 	l.cluster.mu.Lock()

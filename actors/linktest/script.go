@@ -35,8 +35,10 @@ type Call struct {
 	Op Op
 	// Client that made it, and the address it went to.
 	Client, Address string
-	// At is when it was made and Ended when it was answered, since the cluster was made; Ended is 0 while it is pending.
+	// At is when it was made and Ended when it was answered, since the cluster was made.
 	At, Ended time.Duration
+	// Pending says that it was not answered yet.
+	Pending bool
 	// Group, Topic, Queue and Offset as far as the call has them.
 	Group, Topic string
 	Queue        messages.QueueKey
@@ -125,6 +127,7 @@ func (l *link) begin(call Call) (*Call, Answer) {
 	defer c.scripting.Unlock()
 	c.mu.Lock()
 	call.Client, call.At, call.Late = l.config.ClientID, time.Since(c.made), l.closed.Err() != nil
+	call.Pending = call.Op != Cancel && call.Op != Close && call.Op != Keep
 	recorded := &call
 	c.calls = append(c.calls, recorded)
 	var rules []Rule
@@ -180,7 +183,7 @@ func (l *link) play(ctx context.Context, call *Call, a Answer) error {
 func (c *Cluster) end(call *Call, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	call.Ended, call.Err = time.Since(c.made), err
+	call.Ended, call.Err, call.Pending = time.Since(c.made), err, false
 }
 
 // Calls gives the calls of some operations so far, in the order they were made; of all if none is named.
