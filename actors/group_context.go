@@ -3,6 +3,7 @@ package actors
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/troupe-mq/troupe/actors/kit"
@@ -38,6 +39,8 @@ func newGroupContext(spec *GroupSpec) *groupContext {
 type groupStatus struct {
 	phase   text
 	retries *handBackLine
+	// revokeAll is what the Rebalancer was told at the end, for its next incarnation.
+	revokeAll atomic.Pointer[messages.RevokeAll]
 
 	mu      sync.Mutex
 	queues  []*assignment

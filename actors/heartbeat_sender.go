@@ -81,6 +81,7 @@ func (a *HeartbeatSender) Receive(c *kit.Context, m kit.Message) {
 			l.underway = false
 		}
 		a.beatAll(c)
+		a.settleLeaving(c)
 		c.After(a.env.Periods.Heartbeat, &messages.HeartbeatTick{})
 	case *messages.AnnounceGroup:
 		a.announce(c, m.GetData())
@@ -173,7 +174,8 @@ func (a *HeartbeatSender) beat(c *kit.Context, addr string) {
 	}
 	link := a.env.Link
 	c.Go(heartbeatTimeout, func(ctx context.Context) kit.Message {
-		return &messages.HeartbeatDone{Address: addr, Failure: messages.FailureOf(link.Heartbeat(ctx, addr, h))}
+		err := contained(func() error { return link.Heartbeat(ctx, addr, h) })
+		return &messages.HeartbeatDone{Address: addr, Failure: messages.FailureOf(err)}
 	})
 }
 
@@ -231,7 +233,10 @@ func (a *HeartbeatSender) unregister(c *kit.Context, group string) {
 		failures := make([]*messages.Failure, len(addresses))
 		var all sync.WaitGroup
 		for i, addr := range addresses {
-			all.Go(func() { failures[i] = messages.FailureOf(link.Unregister(ctx, addr, group, "")) })
+			all.Go(func() {
+				err := contained(func() error { return link.Unregister(ctx, addr, group, "") })
+				failures[i] = messages.FailureOf(err)
+			})
 		}
 		all.Wait()
 		done := &messages.UnregisterDone{Group: group}

@@ -133,7 +133,12 @@ func (a *OffsetPersister) start(c *kit.Context) {
 
 func (a *OffsetPersister) locate(c *kit.Context, asker kit.Ref, q *messages.Queue) {
 	c.Go(2*offsetTimeout, func(ctx context.Context) kit.Message {
-		offset, origin, err := a.find(ctx, q)
+		var offset int64
+		var origin string
+		err := contained(func() (err error) {
+			offset, origin, err = a.find(ctx, q)
+			return err
+		})
 		return &startLocated{asker: asker, reply: &messages.StartLocated{
 			Queue: q, Offset: offset, Origin: origin, Failure: messages.FailureOf(err),
 		}}
@@ -212,7 +217,7 @@ func (a *OffsetPersister) run(c *kit.Context, broker string, moved []*messages.P
 		for _, m := range todo {
 			err := down
 			if err == nil {
-				err = a.commit(ctx, m)
+				err = contained(func() error { return a.commit(ctx, m) })
 			}
 			if _, dead := errors.AsType[*messages.NetworkError](err); dead {
 				down = err // the rest of this run would wait for the same silence

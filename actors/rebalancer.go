@@ -116,6 +116,10 @@ func (a *Rebalancer) start(c *kit.Context) {
 	a.paused = make(map[messages.QueueKey]bool)
 	a.group.status.clearQueues()
 	a.announced = c.Incarnation() > 1
+	if m := a.group.status.revokeAll.Load(); m != nil { // failed on the way out
+		a.revokeAll(c, m)
+		return
+	}
 	data := a.group.spec.groupData()
 	for _, sub := range data.GetSubscriptions() {
 		a.topics[sub.GetTopic()] = &balancedTopic{subscription: sub}
@@ -186,7 +190,10 @@ func (a *Rebalancer) list(c *kit.Context, topic string) {
 		for _, addr := range brokers {
 			one, cancel := context.WithTimeout(ctx, memberTimeout)
 			out.Address = addr
-			out.Members, err = link.Members(one, addr, group)
+			err = contained(func() (err error) {
+				out.Members, err = link.Members(one, addr, group)
+				return err
+			})
 			cancel()
 			if err == nil {
 				break
@@ -393,6 +400,7 @@ func (a *Rebalancer) revokeAll(c *kit.Context, m *messages.RevokeAll) {
 		a.result.Reset()
 	}
 	a.revoking = m
+	a.group.status.revokeAll.Store(m)
 	for _, owned := range a.queues { // also those under way: the drain may be shorter than their grace
 		a.drop(c, owned, messages.RevokeReason_REVOKE_REASON_DRAINING, time.Duration(m.GetDrainMillis())*time.Millisecond)
 	}

@@ -94,7 +94,7 @@ func (a *RetrySender) send(c *kit.Context) {
 		a.line.waiting = slices.Delete(a.line.waiting, 0, 1)
 		a.line.underway[w] = struct{}{}
 		c.Go(2*sendBackTimeout, func(ctx context.Context) kit.Message {
-			return &handBackDone{w: w, err: a.handBack(ctx, w.HandBack)}
+			return &handBackDone{w: w, err: contained(func() error { return a.handBack(ctx, w.HandBack) })}
 		})
 	}
 	a.line.inFlight.Store(int64(len(a.line.waiting) + len(a.line.underway)))
@@ -102,11 +102,11 @@ func (a *RetrySender) send(c *kit.Context) {
 
 func (a *RetrySender) done(c *kit.Context, d *handBackDone) {
 	delete(a.line.underway, d.w)
-	a.record(d)
 	c.Tell(d.w.asker, &handedBack{
 		reply: &messages.HandedBack{HandBack: d.w.HandBack, Failure: messages.FailureOf(d.err)},
 		batch: d.w.batch, index: d.w.index, epoch: d.w.epoch,
 	})
+	a.record(d)
 	a.send(c)
 }
 

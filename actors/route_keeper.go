@@ -60,10 +60,7 @@ func newRouteTable() *routeTable { return &routeTable{topics: make(map[string]*w
 func (a *RouteKeeper) Receive(c *kit.Context, m kit.Message) {
 	switch m := m.(type) {
 	case kit.Started:
-		for topic, w := range a.table.topics {
-			w.asking, w.waiting = false, nil
-			a.ask(c, topic)
-		}
+		a.start(c)
 		c.After(a.env.Periods.RouteRefresh, &messages.RefreshRoutesTick{})
 	case *messages.WatchTopic:
 		a.watch(c, m.GetTopic())
@@ -78,6 +75,21 @@ func (a *RouteKeeper) Receive(c *kit.Context, m kit.Message) {
 		c.After(a.env.Periods.RouteRefresh, m)
 	case *messages.RouteFetched:
 		a.fetched(c, m)
+	}
+}
+
+// start asks everything anew after a failure, and tells again what may have been lost in it.
+func (a *RouteKeeper) start(c *kit.Context) {
+	if c.Incarnation() > 1 {
+		a.table.addresses = nil
+		a.publish(c)
+	}
+	for topic, w := range a.table.topics {
+		w.asking, w.waiting = false, nil
+		if w.route != nil {
+			a.tell(c, w, &messages.RouteChanged{Topic: topic, Route: w.route})
+		}
+		a.ask(c, topic)
 	}
 }
 
@@ -117,7 +129,11 @@ func (a *RouteKeeper) ask(c *kit.Context, topic string) {
 	}
 	link := a.env.Link
 	c.Go(routeTimeout, func(ctx context.Context) kit.Message {
-		route, err := link.Route(ctx, topic)
+		var route *messages.TopicRoute
+		err := contained(func() (err error) {
+			route, err = link.Route(ctx, topic)
+			return err
+		})
 		return &messages.RouteFetched{Topic: topic, Route: route, Failure: messages.FailureOf(err)}
 	})
 }

@@ -1,0 +1,137 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/troupe-mq/troupe/actors/linktest"
+	"github.com/troupe-mq/troupe/messages"
+)
+
+var _ = Describe("A panic in the transport", func() {
+	key := linktest.Key("orders", "a", 0)
+
+	DescribeTable("loses nothing and stalls nothing", func(op linktest.Op) {
+		bubble(func() {
+			s := newStage("orders")
+			s.cluster.Topic("orders", 2, "a")
+			s.cluster.Fill(key, 100)
+			s.handle(func(_ context.Context, m *messages.Message) error {
+				if m.GetQueueOffset() == 7 && m.GetReconsumeTimes() == 0 {
+					return errors.New("not yet")
+				}
+				return nil
+			})
+			s.cluster.On(op, linktest.Once(linktest.Answer{Panic: "scripted"}, linktest.Answer{Panic: "scripted"}))
+			s.start()
+			s.pass(time.Minute)
+			s.cluster.Fill(key, 100)
+			s.pass(30 * time.Second)
+			want := make([]string, 200)
+			for i := range want {
+				want[i] = fmt.Sprintf("%s/%d", key, i)
+			}
+			Expect(s.bodies()).To(ContainElements(want))
+			Expect(s.cluster.Offset(group, key)).To(Equal(int64(200)))
+			report, _ := s.stop(time.Second)
+			Expect(report.GetUnpersisted()).To(BeEmpty())
+			if op != linktest.Unregister {
+				Expect(s.cluster.MemberIDs(group)).To(BeEmpty())
+			}
+		})
+	},
+		Entry("when a route is asked for", linktest.Route),
+		Entry("in a heartbeat", linktest.Heartbeat),
+		Entry("when members are listed", linktest.Members),
+		Entry("when the offset is read", linktest.Committed),
+		Entry("when an offset is stored", linktest.Commit),
+		Entry("when a pull is sent", linktest.Pull),
+		Entry("when messages are decoded", linktest.Decode),
+		Entry("when a message is handed back", linktest.SendBack),
+		Entry("when the group is unregistered", linktest.Unregister),
+	)
+})
+
+// saboteur panics in the turn of the actor that records an event of a kind, as often as it is told.
+type saboteur struct {
+	kind  messages.EventKind
+	times atomic.Int32
+}
+
+func (o *saboteur) Observe(e *messages.Event) {
+	if e.GetKind() == o.kind && o.times.Add(-1) >= 0 {
+		panic("sabotage")
+	}
+}
+
+var _ = Describe("A panic in the middle of a turn", func() {
+	key := linktest.Key("orders", "a", 0)
+
+	DescribeTable("loses nothing and stalls nothing", func(kind messages.EventKind, times int32) {
+		bubble(func() {
+			s := newStage("orders")
+			evil := &saboteur{kind: kind}
+			evil.times.Store(times)
+			s.spec.Observers = append(s.spec.Observers, evil)
+			s.cluster.Topic("orders", 2, "a")
+			s.cluster.Fill(key, 10)
+			s.cluster.On(linktest.Committed, linktest.Once(linktest.Answer{Err: linktest.Refusal(1)}))
+			s.cluster.On(linktest.Commit, linktest.Once(linktest.Answer{Err: linktest.Refusal(1)}))
+			s.cluster.On(linktest.Heartbeat, linktest.Once(linktest.Answer{Err: linktest.Refusal(1)}))
+			s.cluster.On(linktest.Members, linktest.Once(linktest.Answer{Err: linktest.Refusal(1)}))
+			s.cluster.On(linktest.SendBack, linktest.Once(linktest.Answer{Err: linktest.Refusal(1)}))
+			s.cluster.On(linktest.Send, linktest.Once(linktest.Answer{Err: linktest.Refusal(1)}))
+			s.handle(func(_ context.Context, m *messages.Message) error {
+				if m.GetQueueOffset() == 7 && m.GetReconsumeTimes() == 0 {
+					return errors.New("not yet")
+				}
+				return nil
+			})
+			s.start()
+			s.pass(time.Minute)
+			if kind == messages.EventKind_EVENT_KIND_OFFSET_CORRECTED {
+				s.cluster.Bounds(key, 20)
+				s.pass(20 * time.Second)
+			}
+			s.cluster.Join(group, "you") // the second queue goes and comes back
+			s.cluster.Notify(group)
+			s.pass(time.Minute)
+			s.cluster.Leave(group, "you")
+			s.cluster.Notify(group)
+			s.pass(time.Minute)
+			other := linktest.Key("orders", "a", 1)
+			s.cluster.Fill(key, 100)
+			s.cluster.Fill(other, 100)
+			s.pass(time.Minute)
+			Expect(s.cluster.Offset(group, key)).To(Equal(s.cluster.Max(key)))
+			Expect(s.cluster.Offset(group, other)).To(Equal(s.cluster.Max(other)))
+			for i := range 100 {
+				Expect(s.bodies()).To(ContainElement(fmt.Sprintf("%s/%d", other, i)))
+			}
+			_, took := s.stop(time.Second)
+			Expect(took).To(BeNumerically("<=", 12*time.Second))
+			Expect(evil.times.Load()).To(BeNumerically("<=", 0), "the sabotage happened")
+		})
+	},
+		Entry("of the RouteKeeper", messages.EventKind_EVENT_KIND_ROUTE_CHANGED, int32(2)),
+		Entry("of the HeartbeatSender", messages.EventKind_EVENT_KIND_HEARTBEAT_FAILED, int32(1)),
+		Entry("of the Rebalancer over members", messages.EventKind_EVENT_KIND_MEMBERS_UNUSABLE, int32(1)),
+		Entry("of the Rebalancer at the end of a round", messages.EventKind_EVENT_KIND_REBALANCED, int32(2)),
+		Entry("of the AssignedQueue that locates", messages.EventKind_EVENT_KIND_START_OFFSET_FAILED, int32(1)),
+		Entry("of the AssignedQueue that starts", messages.EventKind_EVENT_KIND_QUEUE_ASSIGNED, int32(2)),
+		Entry("of the AssignedQueue that corrects", messages.EventKind_EVENT_KIND_OFFSET_CORRECTED, int32(1)),
+		Entry("of the AssignedQueue that is being revoked", messages.EventKind_EVENT_KIND_QUEUE_REVOKING, int32(1)),
+		Entry("of the AssignedQueue that was revoked", messages.EventKind_EVENT_KIND_QUEUE_REVOKED, int32(1)),
+		Entry("of the OffsetPersister", messages.EventKind_EVENT_KIND_OFFSET_PERSIST_FAILED, int32(1)),
+		Entry("of the RetrySender", messages.EventKind_EVENT_KIND_HAND_BACK_FAILED, int32(1)),
+		Entry("of the RetrySender after the hand-back", messages.EventKind_EVENT_KIND_HANDED_BACK, int32(1)),
+		Entry("of the ConsumerGroup", messages.EventKind_EVENT_KIND_GROUP_READY, int32(1)),
+		Entry("of the ClientInstance", messages.EventKind_EVENT_KIND_CLIENT_STARTED, int32(1)),
+	)
+})
