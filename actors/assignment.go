@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -35,8 +36,11 @@ type assignment struct {
 
 	// epoch grows whenever what was submitted before must not run or count any more.
 	epoch atomic.Int64
-	// closed says that no handler may start any more: the queue is being drained.
+	// started is the highest offset that was given to a handler.
+	started atomic.Int64
+	// closed says that the queue is being drained: only what stands at or below limit may still begin, see mayRun.
 	closed      atomic.Bool
+	limit       atomic.Int64
 	running     atomic.Int64
 	handingBack atomic.Int64
 	// handlers is the context of the handlers that start now.
@@ -60,6 +64,7 @@ func (q *assignment) reset() {
 	q.handingBack.Store(0) // the answers would go to a Consumer that has ended
 	q.halted.Store(false)
 	q.closed.Store(false)
+	q.started.Store(-1)
 	q.drain, q.unsubmitted, q.redeliver = nil, nil, nil
 	q.starved.Store(false)
 }
@@ -79,7 +84,7 @@ func (q *assignment) startAt(offset int64) {
 // abandon ends everything that still runs for the queue; its results do not count.
 func (q *assignment) abandon() {
 	q.epoch.Add(1)
-	q.closed.Store(true)
+	q.stop()
 	q.cancel(ErrQueueRevoked)
 }
 
@@ -100,6 +105,42 @@ func (q *assignment) cancel(cause error) {
 	if h := q.handlers.Load(); h != nil {
 		h.cancel(cause)
 	}
+}
+
+// mayRun tells whether a worker may begin with the messages from first to last. In a drain it may if something above them was
+// begun already: left out, they would hold the committed offset below what is settled, which would then be repeated.
+func (q *assignment) mayRun(first, last int64) bool {
+	// Raised before closed is read, so that a drain either sees it in started or the worker sees the drain.
+	for at := q.started.Load(); last > at && !q.started.CompareAndSwap(at, last); at = q.started.Load() {
+	}
+	return !q.closed.Load() || first <= q.limit.Load()
+}
+
+// close lets nothing begin any more beyond what was begun.
+func (q *assignment) close() {
+	q.stop()
+	q.limit.Store(q.started.Load())
+}
+
+// stop lets nothing begin any more at all.
+func (q *assignment) stop() {
+	q.limit.Store(-1)
+	q.closed.Store(true)
+}
+
+// owes tells whether messages are still to be handled before a drain is complete; called in the Consumer's turn.
+func (q *assignment) owes() bool {
+	limit := q.limit.Load()
+	for batch, i := range q.window.Pending() {
+		offset := batch.Messages()[i].GetQueueOffset()
+		if offset > limit {
+			return false
+		}
+		if !slices.ContainsFunc(q.redeliver, func(w *work) bool { return w.batch == batch && w.first == i }) {
+			return true
+		}
+	}
+	return false
 }
 
 // handOver notes that the Puller passes an answer on; called in the Puller's turn.

@@ -187,6 +187,7 @@ func (a *Consumer) startAt(offset int64) {
 	q.cancel(ErrOffsetCorrected)
 	q.handlers.Store(newHandlerContext())
 	q.window.Reset(offset)
+	q.started.Store(-1)
 	q.redeliver = nil
 	q.transitMessages.Store(0)
 	q.transitBytes.Store(0)
@@ -236,13 +237,15 @@ func (a *Consumer) resume(c *kit.Context) {
 	}
 }
 
-// drain lets running handlers end within the grace; nothing new starts. A later Drain can only shorten the grace.
+// drain lets running handlers end within the grace, and what stands below them in the queue; nothing else starts. A later Drain can only shorten the grace.
 func (a *Consumer) drain(c *kit.Context, m *messages.Drain) {
 	if a.drained || a.drainCancel {
 		return
 	}
 	a.q.drain = m
-	a.q.closed.Store(true)
+	if !a.q.closed.Load() {
+		a.q.close()
+	}
 	c.After(time.Duration(m.GetGraceMillis())*time.Millisecond, &messages.DrainTick{})
 	a.advance(c)
 }
@@ -259,6 +262,7 @@ func (a *Consumer) drainTick(c *kit.Context, m *messages.DrainTick) {
 		return
 	}
 	a.drainCancel = true
+	a.q.stop()
 	cause := ErrQueueRevoked
 	if a.q.drain.GetReason() == messages.RevokeReason_REVOKE_REASON_DRAINING {
 		cause = ErrDraining
@@ -269,7 +273,7 @@ func (a *Consumer) drainTick(c *kit.Context, m *messages.DrainTick) {
 
 // endDrain tells the parent when nothing runs any more, or that the rest was abandoned.
 func (a *Consumer) endDrain(c *kit.Context, abandoned int64) {
-	if a.drained || (abandoned == 0 && a.q.running.Load()+a.q.handingBack.Load() > 0) {
+	if a.drained || (abandoned == 0 && (a.q.running.Load()+a.q.handingBack.Load() > 0 || a.q.owes())) {
 		return
 	}
 	a.drained = true

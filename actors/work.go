@@ -65,12 +65,14 @@ func (w *work) submit() {
 // delivers it.
 func (w *work) run(_ context.Context, unit int) {
 	w.q.running.Add(1)
-	if !w.q.closed.Load() && w.epoch == w.q.epoch.Load() {
-		first := w.first + unit*w.unit
+	first := w.first + unit*w.unit
+	end := min(first+w.unit, w.first+w.count)
+	ms := w.batch.Messages()
+	if w.epoch == w.q.epoch.Load() && w.q.mayRun(ms[first].GetQueueOffset(), ms[end-1].GetQueueOffset()) {
 		if w.unit == 1 {
 			w.one(first)
 		} else {
-			w.several(first, min(first+w.unit, w.first+w.count))
+			w.several(first, end)
 		}
 	}
 	if w.q.running.Add(-1) == 0 && w.q.closed.Load() {

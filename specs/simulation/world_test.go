@@ -1,0 +1,284 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/troupe-mq/troupe/adapters/embedded"
+	"github.com/troupe-mq/troupe/adapters/remoting/memnet"
+	"github.com/troupe-mq/troupe/adapters/rocketmq"
+	"github.com/troupe-mq/troupe/messages"
+	troupe "github.com/troupe-mq/troupe/runtime"
+)
+
+const (
+	topic   = "orders"
+	group   = "billing"
+	queues  = 8
+	address = "10.0.0.1:9876"
+)
+
+// world is one simulated cluster with what happened in it.
+type world struct {
+	seed    uint64
+	rng     *rand.Rand // of the schedule
+	dice    *rand.Rand // of the handlers, under mu
+	network *memnet.Network
+	broker  *embedded.Broker
+	members []*member
+	gone    []*member
+	serial  int
+	failing bool // handlers fail now and then
+	slow    bool // handlers take up to a second
+
+	mu        sync.Mutex
+	published map[string]place
+	delivered map[place][]delivery
+	log       []string
+}
+
+// place is where a message stands.
+type place struct {
+	queue  int32
+	offset int64
+}
+
+// delivery is one call of a handler for the message at a place.
+type delivery struct {
+	by       *member
+	at       time.Time
+	returned bool
+	failed   bool
+}
+
+// member is one Runtime.
+type member struct {
+	name string
+	rt   *troupe.Runtime
+	left time.Time // when it had left gracefully
+	host string
+}
+
+func newWorld(seed uint64) *world {
+	GinkgoHelper()
+	w := &world{
+		seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), dice: rand.New(rand.NewPCG(seed, 2)), network: memnet.New(), published: make(map[string]place), delivered: make(map[place][]delivery),
+	}
+	l, err := w.network.Listen(address)
+	Expect(err).NotTo(HaveOccurred())
+	w.broker, err = embedded.Start(context.Background(), embedded.Config{Listener: l})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(w.broker.CreateTopic(topic, queues)).To(Succeed())
+	return w
+}
+
+func (w *world) note(format string, args ...any) {
+	w.log = append(w.log, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+// story is what a failing spec prints.
+func (w *world) story() string {
+	text := fmt.Sprintf("seed %d (TROUPE_SEED=%d runs it again)\n", w.seed, w.seed)
+	for _, line := range w.log {
+		text += line + "\n"
+	}
+	return text
+}
+
+func (w *world) join() {
+	GinkgoHelper()
+	w.serial++
+	m := &member{name: fmt.Sprintf("member-%d", w.serial), host: fmt.Sprintf("10.0.1.%d", w.serial)}
+	var err error
+	m.rt, err = troupe.New(rocketmq.Cluster{NameServers: []string{address}, Dialer: w.network.Dialer(m.host)}, troupe.Config{ClientID: m.name})
+	Expect(err).NotTo(HaveOccurred())
+	g := m.rt.Concurrent(group, troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset, Workers: 4})
+	g.Handle(topic, troupe.AllTags(), w.handler(m))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	Expect(m.rt.Start(ctx)).To(Succeed(), w.story())
+	w.members = append(w.members, m)
+	w.note("%s joined", m.name)
+}
+
+var errOnPurpose = errors.New("fails on purpose")
+
+func (w *world) handler(m *member) troupe.Handler {
+	return func(ctx context.Context, msg *troupe.Message) error {
+		w.mu.Lock()
+		p := w.published[msg.MessageID()]
+		w.delivered[p] = append(w.delivered[p], delivery{by: m, at: time.Now()})
+		mine := len(w.delivered[p]) - 1
+		var nap time.Duration
+		if w.slow {
+			nap = time.Duration(w.dice.IntN(1000)) * time.Millisecond
+		}
+		fail := w.failing && msg.GetReconsumeTimes() < 2 && w.dice.IntN(10) == 0
+		w.mu.Unlock()
+		if nap > 0 {
+			timer := time.NewTimer(nap)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				return context.Cause(ctx) // not handled: it is delivered again
+			}
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.delivered[p][mine].returned, w.delivered[p][mine].failed = true, fail
+		if fail {
+			return errOnPurpose
+		}
+		return nil
+	}
+}
+
+func (w *world) leave() {
+	GinkgoHelper()
+	m := w.take()
+	Expect(m.rt.Shutdown(context.Background())).To(Succeed(), w.story())
+	m.left = time.Now()
+	w.gone = append(w.gone, m)
+	w.note("%s left", m.name)
+}
+
+// crash cuts a member off for good; what it holds is lost.
+func (w *world) crash() {
+	m := w.take()
+	w.network.Partition(m.host, "10.0.0.1")
+	w.network.Cut(m.host)
+	w.gone = append(w.gone, m)
+	w.note("%s crashed", m.name)
+}
+
+func (w *world) take() *member {
+	i := w.rng.IntN(len(w.members))
+	m := w.members[i]
+	w.members = append(w.members[:i:i], w.members[i+1:]...)
+	return m
+}
+
+func (w *world) restartBroker() {
+	GinkgoHelper()
+	Expect(w.broker.Stop()).To(Succeed())
+	time.Sleep(time.Duration(1+w.rng.IntN(10)) * time.Second)
+	l, err := w.network.Listen(address)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(w.broker.Restart(context.Background(), l)).To(Succeed())
+	w.note("the broker restarted")
+}
+
+func (w *world) publish(n int) {
+	GinkgoHelper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for range n {
+		q := int32(w.rng.IntN(queues))
+		id := fmt.Sprintf("message-%d", len(w.published))
+		m := troupe.NewMessage(topic, []byte(id)).SetProperty(messages.PropertyUniqueKey, id)
+		m.Broker, m.QueueId = w.broker.Name(), q
+		w.published[id] = place{q, w.broker.MaxOffset(topic, q)}
+		Expect(w.broker.Publish(m)).To(Succeed())
+	}
+}
+
+// checkCommitted holds every committed offset against the handlers: nothing below it may still be running or not begun.
+func (w *world) checkCommitted() {
+	GinkgoHelper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, p := range w.published {
+		committed, ok := w.broker.Committed(group, topic, p.queue)
+		if !ok || p.offset >= committed {
+			continue
+		}
+		returned := false
+		for _, d := range w.delivered[p] {
+			returned = returned || d.returned
+		}
+		Expect(returned).To(BeTrue(), "%s at %d/%d is committed (%d) but no handler has returned\n%s", id, p.queue, p.offset, committed, w.story())
+	}
+}
+
+// missing counts the messages that no handler has brought to a good end.
+func (w *world) missing() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.published {
+		good := false
+		for _, d := range w.delivered[p] {
+			good = good || d.returned && !d.failed
+		}
+		if !good {
+			n++
+		}
+	}
+	return n
+}
+
+// repeatedAfterLeave finds messages that a member had settled before it left gracefully and that were delivered after it.
+func (w *world) repeatedAfterLeave() (out []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, p := range w.published {
+		for _, first := range w.delivered[p] {
+			if first.by.left.IsZero() || !first.returned || first.failed {
+				continue
+			}
+			for _, again := range w.delivered[p] {
+				if again.at.After(first.by.left) {
+					out = append(out, fmt.Sprintf("%s at %d/%d: settled by %s, delivered to %s after it", id, p.queue, p.offset, first.by.name, again.by.name))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// repeated lists deliveries beyond the first that are no retries.
+func (w *world) repeated() (out []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, p := range w.published {
+		var calls []string
+		for _, d := range w.delivered[p] {
+			if !d.failed {
+				calls = append(calls, fmt.Sprintf("%s at %s (returned %t)", d.by.name, d.at.Format("15:04:05.000"), d.returned))
+			}
+		}
+		if len(calls) > 1 {
+			out = append(out, fmt.Sprintf("%s at %d/%d: %s", id, p.queue, p.offset, strings.Join(calls, ", ")))
+		}
+	}
+	return out
+}
+
+// finish lets everything come to its end, and takes the world down.
+func (w *world) finish() {
+	GinkgoHelper()
+	for wait := 0; w.missing() > 0; wait++ {
+		Expect(wait).To(BeNumerically("<", 600), "%d of %d messages are missing ten virtual minutes after the last event\n%s", w.missing(), len(w.published), w.story())
+		time.Sleep(time.Second)
+	}
+	w.checkCommitted()
+	for len(w.members) > 0 {
+		w.leave()
+	}
+	for _, m := range w.gone {
+		if m.left.IsZero() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			_ = m.rt.Shutdown(ctx) // cut off from the broker, it can store nothing
+			cancel()
+		}
+	}
+	Expect(w.broker.Close()).To(Succeed())
+}
