@@ -237,7 +237,16 @@ func (a *OffsetPersister) commit(ctx context.Context, m *messages.PersistOffset)
 	}
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	return a.env.Link.Commit(ctx, addr, a.group, m.GetQueue(), m.GetOffset())
+	err = a.env.Link.Commit(ctx, addr, a.group, m.GetQueue(), m.GetOffset())
+	if err != nil || !m.GetFinal() {
+		return err
+	}
+	// The queue's last pull may have carried an older offset, and a broker works pulls and commits off on different threads:
+	// the last word is worth a second look.
+	if stored, err := a.env.Link.Committed(ctx, addr, a.group, m.GetQueue()); err == nil && stored < m.GetOffset() {
+		return a.env.Link.Commit(ctx, addr, a.group, m.GetQueue(), m.GetOffset())
+	}
+	return nil
 }
 
 func (a *OffsetPersister) committed(c *kit.Context, m *committed) {
