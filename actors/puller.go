@@ -31,11 +31,13 @@ type Puller struct {
 	offset    int64
 	suggested int64
 	failures  int
-	stale     staleness
-	pause     time.Duration
-	illegal   bool
-	stopping  bool
-	timer     *kit.Timer
+	// empties counts answers in a row that came at once and brought nothing.
+	empties  int
+	stale    staleness
+	pause    time.Duration
+	illegal  bool
+	stopping bool
+	timer    *kit.Timer
 }
 
 // Causes of a delayed re-enqueue, as told by events and the topology.
@@ -166,14 +168,16 @@ func (a *Puller) answered(c *kit.Context, m *messages.PullAnswered) {
 			Asked: a.offset, NextOffset: next, MinOffset: reply.GetMinOffset(), MaxOffset: reply.GetMaxOffset(),
 		})
 	case next > a.offset:
+		a.empties = 0
 		a.q.handOver(next, int64(len(reply.GetRecords())), next-a.offset)
 		pulled := &messages.Pulled{Offset: a.offset, Reply: reply}
 		a.pull(c)
 		c.Tell(a.consumer, pulled)
 	case time.Since(a.sentAt) < heldAtLeast && a.group.spec.Suspend > heldAtLeast:
-		a.failures++
-		a.wait(c, waitEmpty, backOff(20*time.Millisecond, time.Second, a.failures), nil)
+		a.empties++
+		a.wait(c, waitEmpty, backOff(20*time.Millisecond, time.Second, a.empties), nil)
 	default:
+		a.empties = 0
 		a.pull(c)
 	}
 }
