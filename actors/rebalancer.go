@@ -56,12 +56,6 @@ type balancedTopic struct {
 	members      []string
 }
 
-type ownedQueue struct {
-	ref      kit.Ref
-	q        *assignment
-	revoking bool
-}
-
 const (
 	// Two rounds have at least this between them; what comes in between is one round.
 	roundGap = 50 * time.Millisecond
@@ -271,22 +265,6 @@ func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic) {
 	}
 }
 
-func (a *Rebalancer) own(c *kit.Context, key messages.QueueKey, sub *messages.Subscription) {
-	q := newAssignment(key, sub)
-	q.paused.Store(a.pausedAll || a.paused[key])
-	a.group.status.addQueue(q)
-	a.env.Memory.add(q)
-	a.queues[key] = &ownedQueue{q: q, ref: c.Spawn(kit.Spec{
-		Role: "AssignedQueue", Name: key.String(), Phase: q.status.phase.get,
-		New: func() kit.Actor { return &AssignedQueue{env: a.env, group: a.group, q: q} },
-	})}
-}
-
-func (a *Rebalancer) drop(c *kit.Context, owned *ownedQueue, reason messages.RevokeReason, grace time.Duration) {
-	owned.revoking = true
-	c.Tell(owned.ref, &messages.Revoke{Reason: reason, GraceMillis: grace.Milliseconds()})
-}
-
 func (a *Rebalancer) endRound(c *kit.Context) {
 	a.lastRound = time.Now()
 	a.group.status.setMembers(a.members())
@@ -303,16 +281,6 @@ func (a *Rebalancer) endRound(c *kit.Context) {
 	case a.again:
 		a.triggerIn(c, roundGap)
 	}
-}
-
-func (a *Rebalancer) owned() int {
-	n := 0
-	for _, q := range a.queues {
-		if !q.revoking {
-			n++
-		}
-	}
-	return n
 }
 
 func (a *Rebalancer) members() []string {
@@ -348,88 +316,4 @@ func (a *Rebalancer) reportReadiness(c *kit.Context) {
 	}
 	a.ready = true
 	c.Tell(c.Parent(), &messages.GroupReady{Group: a.group.spec.Name})
-}
-
-func (a *Rebalancer) queueRevoked(m *messages.QueueRevoked) {
-	a.result.Abandoned += m.GetAbandoned()
-	if m.GetFailure() != nil {
-		a.result.Unpersisted = append(a.result.Unpersisted,
-			fmt.Sprintf("%s: %v", m.GetQueue().Text(), m.GetFailure().Err()))
-	}
-}
-
-func (a *Rebalancer) queueStopped(c *kit.Context, m kit.ChildStopped) {
-	for key, owned := range a.queues {
-		if owned.ref == m.Ref {
-			delete(a.queues, key)
-			a.group.status.removeQueue(key)
-			a.env.Memory.remove(owned.q)
-			break
-		}
-	}
-	if a.revoking != nil {
-		a.endRevokeAll(c)
-		return
-	}
-	a.trigger(c)
-}
-
-func (a *Rebalancer) pause(c *kit.Context, queues []*messages.Queue, paused bool) {
-	var m kit.Message = &messages.Resume{}
-	if paused {
-		m = &messages.Pause{}
-	}
-	if len(queues) == 0 {
-		a.pausedAll = paused
-		clear(a.paused)
-		for _, owned := range a.queues {
-			c.Tell(owned.ref, m)
-		}
-		return
-	}
-	for _, q := range queues {
-		a.paused[q.Key()] = paused
-		if owned := a.queues[q.Key()]; owned != nil {
-			c.Tell(owned.ref, m)
-		}
-	}
-}
-
-func (a *Rebalancer) revokeAll(c *kit.Context, m *messages.RevokeAll) {
-	if a.revoking == nil {
-		a.result.Reset()
-	}
-	a.revoking = m
-	a.group.status.revokeAll.Store(m)
-	for _, owned := range a.queues { // also those under way: the drain may be shorter than their grace
-		a.drop(c, owned, messages.RevokeReason_REVOKE_REASON_DRAINING, time.Duration(m.GetDrainMillis())*time.Millisecond)
-	}
-	a.endRevokeAll(c)
-}
-
-func (a *Rebalancer) endRevokeAll(c *kit.Context) {
-	if len(a.queues) == 0 {
-		c.Tell(c.Parent(), &messages.AllRevoked{Abandoned: a.result.GetAbandoned(), Unpersisted: a.result.GetUnpersisted()})
-	}
-}
-
-// watch looks after queues that nothing else would complain about.
-func (a *Rebalancer) watch() {
-	now := time.Now()
-	for _, owned := range a.queues {
-		s := owned.q.status
-		if age := s.oldestAge(now); age > longInFlight {
-			a.env.Events.Record(&messages.Event{
-				Kind: messages.EventKind_EVENT_KIND_OLDEST_IN_FLIGHT, Group: a.group.spec.Name, Queue: owned.q.queue,
-				Offset: s.committed.Load(), DelayMillis: age.Milliseconds(), Text: "in flight for " + age.Round(time.Second).String(),
-			})
-		}
-		silent := now.Sub(time.UnixMilli(s.lastPull.Load()))
-		if s.phase.get() == phaseRunning && s.waiting.get() == "" && silent > longSilence {
-			a.env.Events.Record(&messages.Event{
-				Kind: messages.EventKind_EVENT_KIND_PULL_LOOP_SILENT, Group: a.group.spec.Name, Queue: owned.q.queue,
-				Text: "not pulled for " + silent.Round(time.Second).String(),
-			})
-		}
-	}
 }
