@@ -301,8 +301,7 @@ func (a *AssignedQueue) finish(c *kit.Context, failure *messages.Failure) {
 		Kind: messages.EventKind_EVENT_KIND_QUEUE_REVOKED, Group: a.group.spec.Name, Queue: a.q.queue, Offset: a.final,
 		Text: revokeReason(a.q.revoke.GetReason()), Count: a.outcome.GetAbandoned(), Failure: failure,
 	})
-	c.Tell(c.Parent(), a.outcome)
-	c.StopSelf()
+	c.Tell(c.Parent(), a.outcome) // which ends this actor: our own end could overtake the message
 }
 
 func (a *AssignedQueue) childStopped(c *kit.Context, m kit.ChildStopped) {

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -118,7 +119,8 @@ func (q *assignment) mayRun(first, last int64) bool {
 
 // close lets nothing begin any more beyond what was begun.
 func (q *assignment) close() {
-	q.stop()
+	q.limit.Store(math.MaxInt64) // whoever sees closed before the limit stands has raised started before
+	q.closed.Store(true)
 	q.limit.Store(q.started.Load())
 }
 

@@ -88,7 +88,7 @@ var _ = Describe("A message whose handler fails", func() {
 	It("is published to the retry topic if the hand-back is refused", func() {
 		bubble(func() {
 			s, tries := prepare(once)
-			s.cluster.On(linktest.SendBack, linktest.Always(linktest.Answer{Err: linktest.Refusal(1)}))
+			s.cluster.On(linktest.SendBack, linktest.Always(linktest.Answer{Delay: 100 * time.Millisecond, Err: linktest.Refusal(1)}))
 			s.start()
 			sends := s.calls(linktest.Send)
 			Expect(sends).To(HaveLen(1))

@@ -93,6 +93,7 @@ func (a *Rebalancer) Receive(c *kit.Context, m kit.Message) {
 		a.listed(c, m)
 	case *messages.QueueRevoked:
 		a.queueRevoked(m)
+		c.Kill(c.Sender())
 	case kit.ChildStopped:
 		a.queueStopped(c, m)
 	case *messages.PauseQueues:

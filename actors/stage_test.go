@@ -115,11 +115,17 @@ func newStageOn(cluster *linktest.Cluster, id string, topics ...string) *stage {
 
 // start starts the client and lets everything happen that needs no time.
 func (s *stage) start() *stage {
+	s.launch()
+	s.pass(200 * time.Millisecond)
+	return s
+}
+
+// launch starts the client and waits for nothing.
+func (s *stage) launch() *actors.Client {
 	client, err := actors.StartClient(s.spec)
 	Expect(err).NotTo(HaveOccurred())
 	s.client = client
-	s.pass(200 * time.Millisecond)
-	return s
+	return client
 }
 
 // pass lets virtual time pass and everything come to rest.
