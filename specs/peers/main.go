@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/troupe-mq/troupe/specs/apache/apachebroker"
@@ -25,7 +26,7 @@ type settings struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var s settings
 	scenarios := flag.String("scenario", "backlog,latency,slow", "backlog, latency, slow; comma separated")
