@@ -23,12 +23,14 @@ const readBuffer = 256 << 10
 
 func main() {
 	t := report.Flags()
-	addr, queues, err := route(context.Background(), t)
+	ctx := context.Background()
+	addr, queues, err := route(ctx, t)
 	if err != nil {
 		log.Fatal(err)
 	}
 	r := report.Start(t)
-	conn, err := net.Dial("tcp", addr)
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		log.Fatal(err)
 	}
