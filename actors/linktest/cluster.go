@@ -214,6 +214,18 @@ func (c *Cluster) open() (out []*link) {
 	return out
 }
 
+// makeRetryTopic does what a broker does at the first heartbeat of a group.
+func (c *Cluster) makeRetryTopic(group, broker string) {
+	var brokers []string
+	for _, b := range c.routes[actors.RetryTopic(group)].GetBrokers() {
+		if b.GetBroker() == broker {
+			return
+		}
+		brokers = append(brokers, b.GetBroker())
+	}
+	c.topic(actors.RetryTopic(group), 1, append(brokers, broker)...)
+}
+
 // retry puts a message that was handed back into the group's retry topic after its delay, or into the dead letter topic.
 func (c *Cluster) retry(group, broker string, of *messages.Message, level, maxTimes int32) {
 	topic := actors.RetryTopic(group)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -74,9 +75,7 @@ func (l *link) Heartbeat(ctx context.Context, address string, h *messages.Heartb
 			if !slices.Contains(c.members[g.GetGroup()], h.GetClientId()) {
 				c.members[g.GetGroup()] = append(c.members[g.GetGroup()], h.GetClientId())
 			}
-			if retry := actors.RetryTopic(g.GetGroup()); c.routes[retry] == nil {
-				c.topic(retry, 1, address[:len(address)-len(":10911")])
-			}
+			c.makeRetryTopic(g.GetGroup(), strings.TrimSuffix(strings.TrimSuffix(address, ":10911"), "-slave"))
 		}
 		return nil, nil
 	})
