@@ -2,7 +2,7 @@
 BUF           := go run github.com/bufbuild/buf/cmd/buf@v1.75.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GINKGO        := go run github.com/onsi/ginkgo/v2/ginkgo
-GINKGO_FLAGS  := -r --race --randomize-all --fail-on-pending --fail-on-empty --keep-going --skip-package=specs/apache,specs/peers
+GINKGO_FLAGS  := -r --race --randomize-all --fail-on-pending --fail-on-empty --keep-going --succinct --silence-skips --skip-package=specs/apache,specs/peers
 
 BENCH      ?= .
 ROUNDS     ?= 3

@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -85,21 +86,29 @@ func still(seed uint64) {
 	})
 }
 
-func simulate(n int) {
-	for _, run := range []struct {
-		name string
-		body func(uint64)
-	}{
-		{"loses no message, and repeats none that a member settled before it left, while members come and go", graceful},
-		{"loses no message and commits none too early through crashes, restarts, cut connections and failing handlers", rough},
-		{"repeats nothing at all when one member drains and the next takes over", still},
-	} {
-		for _, seed := range seeds(n) {
-			It(run.name, func() { run.body(seed) })
-		}
-	}
+var schedules = []struct {
+	promise string
+	run     func(seed uint64)
+}{
+	{"loses no message, and repeats none that a member settled before it left, while members come and go", graceful},
+	{"loses no message and commits none too early through crashes, restarts, cut connections and failing handlers", rough},
+	{"repeats nothing at all when one member drains and the next takes over", still},
 }
 
-var _ = Describe("A cluster", func() { simulate(12) })
+var _ = Describe("A cluster", func() {
+	for _, s := range schedules {
+		for _, seed := range seeds(6) {
+			It(fmt.Sprintf("%s (seed %d)", s.promise, seed), func() { s.run(seed) })
+		}
+	}
+})
 
-var _ = Describe("A cluster, at length", Label("slow"), func() { simulate(500) })
+var _ = Describe("A cluster, at length", Label("slow"), func() {
+	for _, s := range schedules {
+		It(s.promise, func() {
+			for _, seed := range seeds(500) {
+				s.run(seed)
+			}
+		})
+	}
+})
