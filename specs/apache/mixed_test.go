@@ -64,7 +64,7 @@ func javaShare(ctx context.Context, c *apachebroker.Cluster, rt *troupe.Runtime,
 	time.Sleep(500 * time.Millisecond) // a real broker and a Java virtual machine: there is no event to wait for
 	n := 0
 	for _, e := range java.Of("message") {
-		if offset, ok := latest[int64(e.Queue)]; ok && int64(e.Offset) == offset {
+		if offset, ok := latest[int64(e.Queue)]; ok && e.Offset == offset {
 			n++
 		}
 	}
