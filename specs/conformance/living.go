@@ -41,11 +41,11 @@ func Living(cluster func(ctx context.Context) Cluster) {
 		two := member("two")
 		Eventually(owned(one), within).Should(Equal(4))
 		Eventually(owned(two), within).Should(Equal(4))
-		b.publish(ctx, p, 80, func(i int, m *troupe.Message) { m.Body = append([]byte("second "), m.Body...) })
+		b.publish(ctx, p, 80, func(_ int, m *troupe.Message) { m.Body = append([]byte("second "), m.Body...) })
 		Eventually(r.distinct, within).Should(Equal(160))
 		Expect(two.Shutdown(ctx)).To(Succeed())
 		Eventually(owned(one), within).Should(Equal(8))
-		b.publish(ctx, p, 80, func(i int, m *troupe.Message) { m.Body = append([]byte("third "), m.Body...) })
+		b.publish(ctx, p, 80, func(_ int, m *troupe.Message) { m.Body = append([]byte("third "), m.Body...) })
 		Eventually(r.distinct, within).Should(Equal(240))
 		byMember := map[string]int{}
 		for _, d := range r.all() {
@@ -162,7 +162,7 @@ func Living(cluster func(ctx context.Context) Cluster) {
 			_, err := p.Send(ctx, troupe.NewMessage(b.topic, []byte("first after")))
 			return err
 		}, "60s", "200ms").Should(Succeed())
-		b.publish(ctx, p, 40, func(i int, m *troupe.Message) { m.Body = append([]byte("again "), m.Body...) })
+		b.publish(ctx, p, 40, func(_ int, m *troupe.Message) { m.Body = append([]byte("again "), m.Body...) })
 		Eventually(r.distinct, "60s").Should(Equal(81))
 		Eventually(func() int { return len(running(rt)) }, within).Should(BeNumerically(">=", 4))
 	}, SpecTimeout(3*time.Minute))
