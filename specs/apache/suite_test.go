@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-mq/troupe/specs/apache/apachebroker"
 )
 
-// testChild makes the test binary start a cluster and wait to be killed, see orphans_test.go.
+// testChild makes the test binary start a cluster and wait to be killed, see orphans_linux_test.go.
 const testChild = "TROUPE_APACHE_CHILD"
 
 func TestApache(t *testing.T) {
@@ -24,6 +24,19 @@ func TestApache(t *testing.T) {
 	}
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "Apache RocketMQ")
+}
+
+// serveAsChild is the life of the test binary when it is its own victim: start a cluster, say where, wait to be killed.
+func serveAsChild() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	c, err := apachebroker.Start(ctx, apachebroker.Options{Dir: os.Getenv(testChild)})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(c.Broker().PID())
+	select {}
 }
 
 var before []gleak.Goroutine

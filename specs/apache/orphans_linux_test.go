@@ -2,40 +2,20 @@ package apache_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-
-	"github.com/troupe-mq/troupe/specs/apache/apachebroker"
 )
 
-// serveAsChild is the life of the test binary when it is its own victim: start a cluster, say where, wait to be killed.
-func serveAsChild() {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	c, err := apachebroker.Start(ctx, apachebroker.Options{Dir: os.Getenv(testChild)})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	fmt.Println(c.Broker().PID())
-	select {}
-}
-
+// Only Linux binds the life of a child to its parent, so this spec is for Linux.
 var _ = Describe("A cluster whose test process is killed", Label("apache"), func() {
 	It("does not outlive it", func(ctx SpecContext) {
-		if runtime.GOOS != "linux" {
-			Skip("only Linux binds the life of a child to its parent")
-		}
 		dir := GinkgoT().TempDir()
 		child := exec.CommandContext(ctx, os.Args[0], "-test.run=TestApache$")
 		child.Env = append(os.Environ(), testChild+"="+dir)
