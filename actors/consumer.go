@@ -74,24 +74,31 @@ func (a *Consumer) Receive(c *kit.Context, m kit.Message) {
 }
 
 func (a *Consumer) pulled(c *kit.Context, m *messages.Pulled) {
+	if a.place(c, m) {
+		a.moved(c)
+	}
+}
+
+// place puts what was pulled into the window and hands it to the workers. What is on the way counts until it is in the
+// window, so that no other puller takes the memory for free in between.
+func (a *Consumer) place(c *kit.Context, m *messages.Pulled) (placed bool) {
 	q, reply := a.q, m.GetReply()
 	next := reply.GetNextOffset()
-	q.arrived(int64(len(reply.GetRecords())), next-m.GetOffset())
+	defer q.arrived(int64(len(reply.GetRecords())), next-m.GetOffset())
 	if q.drain != nil {
-		return
+		return false
 	}
 	if end := q.window.Next(); m.GetOffset() != end {
 		if m.GetOffset() > end {
 			c.Tell(c.Parent(), &messages.ConsumerRestarted{Next: end})
 		}
-		return
+		return false
 	}
 	if len(reply.GetRecords()) == 0 {
 		if err := q.window.Skip(m.GetOffset(), next); err != nil {
 			panic(err)
 		}
-		a.moved(c)
-		return
+		return true
 	}
 	slab, corrupt := a.env.Link.Decode(reply, q.queue, a.group.spec.Name)
 	for _, r := range corrupt {
@@ -114,11 +121,11 @@ func (a *Consumer) pulled(c *kit.Context, m *messages.Pulled) {
 		slab = without(slab, out.Message)
 		batch, err = q.window.Put(m.GetOffset(), next, slab)
 	}
-	a.leaveOut(batch)
 	q.unsubmitted = newWork(c.Self(), a, batch)
+	a.leaveOut(batch)
 	q.unsubmitted.submit()
 	q.unsubmitted = nil
-	a.moved(c)
+	return true
 }
 
 // without copies a slab, leaving out the message that was found to be out of order: the last one of that offset.

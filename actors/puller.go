@@ -170,9 +170,7 @@ func (a *Puller) answered(c *kit.Context, m *messages.PullAnswered) {
 	case next > a.offset:
 		a.empties = 0
 		a.q.handOver(next, int64(len(reply.GetRecords())), next-a.offset)
-		pulled := &messages.Pulled{Offset: a.offset, Reply: reply}
-		a.pull(c)
-		c.Tell(a.consumer, pulled)
+		a.passOn(c, &messages.Pulled{Offset: a.offset, Reply: reply})
 	case time.Since(a.sentAt) < heldAtLeast && a.group.spec.Suspend > heldAtLeast:
 		a.empties++
 		a.wait(c, waitEmpty, backOff(20*time.Millisecond, time.Second, a.empties), nil)
@@ -180,6 +178,12 @@ func (a *Puller) answered(c *kit.Context, m *messages.PullAnswered) {
 		a.empties = 0
 		a.pull(c)
 	}
+}
+
+// passOn sends the next pull and then hands the last one's answer over, also if sending fails: the cursor is past it.
+func (a *Puller) passOn(c *kit.Context, pulled *messages.Pulled) {
+	defer c.Tell(a.consumer, pulled)
+	a.pull(c)
 }
 
 // failed chooses the back-off for what went wrong.

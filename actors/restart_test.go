@@ -58,6 +58,24 @@ var _ = Describe("A panic in the transport", func() {
 	)
 })
 
+var _ = Describe("A panic when the next pull is sent", func() {
+	It("does not lose the answer to the last one, even if nothing comes any more", func() {
+		bubble(func() {
+			key := linktest.Key("orders", "a", 0)
+			s := newStage("orders")
+			s.cluster.Topic("orders", 1, "a")
+			s.cluster.Fill(key, 10)
+			s.cluster.On(linktest.Pull, linktest.For(func(c linktest.Call) bool { return c.Queue == key && c.Offset == 10 },
+				linktest.Once(linktest.Answer{Panic: "scripted"})))
+			s.start()
+			s.pass(10 * time.Second)
+			Expect(s.bodies()).To(HaveLen(10))
+			Expect(s.cluster.Offset(group, key)).To(Equal(int64(10)))
+			s.stop(time.Second)
+		})
+	})
+})
+
 // saboteur panics in the turn of the actor that records an event of a kind, as often as it is told.
 type saboteur struct {
 	kind  messages.EventKind

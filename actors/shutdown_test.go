@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/troupe-mq/troupe/actors"
 	"github.com/troupe-mq/troupe/actors/linktest"
 	"github.com/troupe-mq/troupe/messages"
 )
@@ -26,10 +27,10 @@ var _ = Describe("Stopping a client", func() {
 		bubble(func() {
 			s := prepare()
 			s.cluster.Fill(key, 8)
-			ended := time.Duration(0)
+			var ended atomic.Int64
 			s.handle(func(context.Context, *messages.Message) error {
 				time.Sleep(3 * time.Second)
-				ended = s.cluster.Now()
+				ended.Store(int64(s.cluster.Now()))
 				return nil
 			})
 			s.start()
@@ -48,7 +49,7 @@ var _ = Describe("Stopping a client", func() {
 			Expect(commits).NotTo(BeEmpty())
 			last := commits[len(commits)-1]
 			Expect(last.Offset).To(Equal(int64(8)))
-			Expect(last.At).To(BeNumerically(">=", ended))
+			Expect(last.At).To(BeNumerically(">=", time.Duration(ended.Load())))
 			unregistered := s.calls(linktest.Unregister)
 			Expect(unregistered).NotTo(BeEmpty())
 			for _, u := range unregistered {
@@ -225,15 +226,15 @@ var _ = Describe("Stopping a client", func() {
 		bubble(func() {
 			s := prepare()
 			s.cluster.Fill(key, 1)
-			took := make(chan time.Duration, 1)
+			took, client := make(chan time.Duration, 1), make(chan *actors.Client, 1)
 			s.handle(func(context.Context, *messages.Message) error {
 				at := time.Now()
-				s.client.Stop(context.Background(), time.Second)
+				(<-client).Stop(context.Background(), time.Second)
 				took <- time.Since(at)
 				return nil
 			})
 			s.stopped = true
-			s.start()
+			client <- s.launch()
 			Expect(<-took).To(BeNumerically("<", 15*time.Second))
 			synctest.Wait()
 		})

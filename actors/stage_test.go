@@ -26,7 +26,7 @@ type stage struct {
 	cluster *linktest.Cluster
 	spec    actors.ClientSpec
 	client  *actors.Client
-	log     bytes.Buffer
+	log     logBook
 	stopped bool
 	release []func()
 
@@ -35,6 +35,26 @@ type stage struct {
 	handled []string
 	running int
 	most    int
+}
+
+// logBook takes what is logged while others read it.
+type logBook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write takes a line.
+func (b *logBook) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(line)
+}
+
+// String gives everything so far.
+func (b *logBook) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 // stages are those of the running spec.
