@@ -368,6 +368,26 @@ var _ = Describe("A group in trouble", func() {
 		Expect(w.of(messages.EventKind_EVENT_KIND_HANDLER_FAILED)).To(BeEmpty())
 	}, SpecTimeout(time.Minute))
 
+	It("skips a message that cannot be read, tells which, and goes on", func(ctx SpecContext) {
+		broken := troupe.NewMessage("t", []byte("this is no zlib stream"))
+		broken.Broker, broken.QueueId, broken.SysFlag = b.Name(), 0, 0x301 // compressed, by zlib
+		good := func() *troupe.Message {
+			m := troupe.NewMessage("t", []byte("good"))
+			m.Broker, m.QueueId = b.Name(), 0
+			return m
+		}
+		Expect(b.Publish(good(), broken, good())).To(Succeed())
+		var done atomic.Int64
+		w := newWatcher()
+		start(ctx, member(b, troupe.ConcurrentConfig{}, func(context.Context, *troupe.Message) error { done.Add(1); return nil }, troupe.WithObserver(w)))
+		Eventually(done.Load, "5s").Should(Equal(int64(2)))
+		Eventually(func() int64 { return b.Lag("g", "t") }, "5s").Should(BeZero())
+		corrupt := w.of(messages.EventKind_EVENT_KIND_MESSAGE_CORRUPT)
+		Expect(corrupt).To(HaveLen(1))
+		Expect(corrupt[0].GetQueue().GetId()).To(BeZero())
+		Expect(corrupt[0].GetOffset()).To(Equal(int64(1)))
+	}, SpecTimeout(time.Minute))
+
 	It("writes few lines while it is idle or the broker is away", Label("A46"), func(ctx SpecContext) {
 		lines := gbytes.NewBuffer()
 		log := logrus.New()
