@@ -164,8 +164,10 @@ func (c *cell) failed(value any, stack []byte) *PanicError {
 	}
 	c.state.CompareAndSwap(stateStarting, stateFailed)
 	c.state.CompareAndSwap(stateAlive, stateFailed)
-	c.endWork(ErrRestarted)
-	c.timers.clear(false)
+	if c.state.Load() == stateFailed {
+		c.endWork(ErrRestarted)
+		c.timers.clear(false)
+	}
 	c.probe.fail(e, c.system.wall())
 	now := c.system.clock()
 	e.giveUp, e.wait = c.streak.fail(c.strategy, since(c.probe.started.Load(), now), c.system.config.Jitter)
@@ -173,8 +175,9 @@ func (c *cell) failed(value any, stack []byte) *PanicError {
 	return e
 }
 
-// stopAnyway goes on with a stop that a Goexit cut off in the middle of the library's work: an end of no particular child makes the
-// library look whether the actor can end.
+// stopAnyway goes on with a stop that a panic in Stopping, or in ChildStopped after it, has cut off in the middle of the library's
+// work. To the library a panic means a restart, even then. An end of no particular child makes it look whether the
+// actor can end.
 func (c *cell) stopAnyway(e *PanicError) {
 	event := c.event(EventStopPanicked, e.Message)
 	event.Err, event.Incarnation = e, e.incarnation

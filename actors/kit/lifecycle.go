@@ -1,10 +1,6 @@
 package kit
 
-import (
-	"runtime/debug"
-
-	"github.com/asynkron/protoactor-go/actor"
-)
+import "github.com/asynkron/protoactor-go/actor"
 
 // lifecycle is the actor that the library sees. It gets the library's own messages only: user messages go from the mailbox
 // straight to the instance.
@@ -44,37 +40,17 @@ func (c *cell) start(ctx actor.Context) {
 	c.deliver(Started{}, nil)
 }
 
+// stopping says goodbye to the instance. What it started ends in any case, also if it panics.
 func (c *cell) stopping() {
 	c.state.Store(stateStopping)
-	c.farewell(Stopping{})
-	c.endWork(ErrStopped)
-	c.timers.clear(true)
-}
-
-// farewell delivers a message of an ending life. A panic in it must not reach the library, which would start the actor again.
-func (c *cell) farewell(m Message) {
-	if c.instance == nil {
-		return
-	}
-	returned := false
 	defer func() {
-		if returned {
-			return
-		}
-		value := recover()
-		if value == nil {
-			return // Goexit cannot be held up; the mailbox sees it
-		}
-		c.instance = nil
-		err := &PanicError{Value: value, Stack: debug.Stack(), Actor: c.id, Message: typeName(m), cell: c}
-		c.probe.fail(err, c.system.wall())
-		e := c.event(EventStopPanicked, err.Message)
-		e.Err, e.Incarnation = err, c.incarnation
-		c.system.events.emit(e)
+		c.endWork(ErrStopped)
+		c.timers.clear(true)
 	}()
-	c.probe.now(m)
-	c.deliver(m, nil)
-	returned = true
+	if c.instance != nil {
+		c.probe.now(Stopping{})
+		c.deliver(Stopping{}, nil)
+	}
 }
 
 // end is the last thing that happens to an actor before its parent is told.
@@ -102,10 +78,6 @@ func (c *cell) childStopped(id string) {
 	m := ChildStopped{Ref: Ref{child}, Role: child.spec.Role, Name: child.spec.Name}
 	if err := child.givenUp.Load(); err != nil {
 		m.Err = err
-	}
-	if c.state.Load() >= stateStopping {
-		c.farewell(m)
-		return
 	}
 	c.probe.now(m)
 	c.deliver(m, nil)

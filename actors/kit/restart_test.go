@@ -253,6 +253,8 @@ var _ = Describe("An actor that panics", func() {
 			synctest.Wait()
 			p.Tell(kill{"a"}) // while it waits for its restart; it then waits for its child
 			settle(time.Minute)
+			kit.Revive(a)
+			settle(time.Minute)
 			close(gate)
 			synctest.Wait()
 			Expect(r.all()).To(Equal([]string{"p: kit.Started", "a: kit.Started", "a: kit_test.boom", "p: a stopped: <nil>"}))

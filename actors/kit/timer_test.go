@@ -57,6 +57,7 @@ var _ = Describe("A timer", func() {
 				late = c.After(time.Second, "late")
 				over = c.After(0, "over")
 			})
+			Expect(kit.PendingTimers(a)).To(Equal(2))
 			gate := make(chan struct{})
 			a.Tell(func(*kit.Context) {
 				<-gate // meanwhile late is queued
@@ -67,6 +68,9 @@ var _ = Describe("A timer", func() {
 			close(gate)
 			settle(time.Minute)
 			Expect(r.all()).To(Equal([]string{"0s over", "true true false", "false false"}))
+			Expect(kit.PendingTimers(a)).To(BeZero())
+			Expect(s.Snapshot()[0].GetMailboxDepth()).To(BeZero())
+			Expect(s.Snapshot()[0].GetProcessed()).To(BeEquivalentTo(3)) // two turns of ours and the timer that was over
 			end(s)
 			var none *kit.Timer
 			Expect(none.Stop()).To(BeFalse())
@@ -87,7 +91,10 @@ var _ = Describe("A timer", func() {
 			})
 			settle(1500 * time.Millisecond)
 			close(gate)
+			synctest.Wait()
+			Expect(kit.PendingTimers(a)).To(Equal(1)) // the restart
 			settle(time.Minute)
+			Expect(s.Snapshot()[0].GetMailboxDepth()).To(BeZero())
 			a.Tell("alive")
 			settle(time.Minute)
 			Expect(r.all()).To(Equal([]string{"1m1.5s alive"}))
@@ -102,6 +109,7 @@ var _ = Describe("A timer", func() {
 				c.After(0, "queued")
 				c.StopSelf()
 			})
+			Expect(kit.PendingTimers(a)).To(BeZero())
 			settle(time.Minute)
 			Expect(a.Done()).To(BeClosed())
 			Expect(r.all()).To(BeEmpty())

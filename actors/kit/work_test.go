@@ -94,6 +94,7 @@ var _ = Describe("Asynchronous work", func() {
 			a.Tell(do{0, lasting})
 			a.Tell(boom{})
 			settle(time.Minute)
+			Expect(s.Snapshot()[0].GetMailboxDepth()).To(BeZero())
 			a.Tell(do{0, lasting})
 			settle(time.Minute)
 			end(s)
