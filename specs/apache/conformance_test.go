@@ -20,14 +20,18 @@ func (c apacheCluster) Kill(ctx context.Context) error {
 	if err := c.Broker().Kill(); err != nil {
 		return err
 	}
-	return c.Broker().Restart(ctx)
+	return c.Broker().Start(ctx)
 }
+
+func (c apacheCluster) Bounce(ctx context.Context) error { return c.Broker().Restart(ctx) }
 
 func (apacheCluster) FirstRetry() time.Duration { return 10 * time.Second }
 
 var _ = onEveryVersion("A Runtime", func(v apachebroker.Version, cluster func(context.Context) *apachebroker.Cluster) {
 	shared := func(ctx context.Context) conformance.Cluster { return apacheCluster{cluster(ctx)} }
 	Describe("a concurrent group", func() { conformance.Consuming(shared) })
+	Describe("what a group settles", func() { conformance.Settling(shared) })
+	Describe("a message body", func() { conformance.Bodies(shared) })
 	Describe("a publisher", func() { conformance.Publishing(shared) })
 	// These kill the broker: they have a cluster of their own.
 	Describe("the life of a group", Ordered, func() {

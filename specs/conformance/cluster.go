@@ -26,6 +26,8 @@ type Cluster interface {
 	CreateTopic(ctx context.Context, topic string, queues int) error
 	// Kill ends the broker without a goodbye and starts it again with its store.
 	Kill(ctx context.Context) error
+	// Bounce ends the broker in order and starts it again with its store.
+	Bounce(ctx context.Context) error
 	// FirstRetry is the delay before the first retry: 10 s unless the broker's levels are shortened.
 	FirstRetry() time.Duration
 }

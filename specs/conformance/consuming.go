@@ -86,6 +86,7 @@ func Consuming(cluster func(ctx context.Context) Cluster) {
 		},
 		Entry("first: at the beginning", Label("A02"), troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset}, 10, SpecTimeout(time.Minute)),
 		Entry("last, on a young topic: at the beginning, as the broker says", Label("A02"), troupe.ConcurrentConfig{}, 10, SpecTimeout(time.Minute)),
+		Entry("by time, on a young topic: at the beginning, as the broker says", Label("A02"), troupe.ConcurrentConfig{ConsumeFrom: troupe.AtTime, ConsumeTime: time.Now().Add(time.Hour)}, 10, SpecTimeout(time.Minute)),
 		Entry("strictly last: at the end", Label("A02"), troupe.ConcurrentConfig{StrictLast: true}, 0, SpecTimeout(time.Minute)),
 	)
 

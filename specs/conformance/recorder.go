@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ type delivery struct {
 	keys             []string
 	times            int32
 	queue            int32
+	offset           int64
 	member           string
 	at               time.Time
 }
@@ -33,7 +35,7 @@ func (r *recorder) handler(member string, verdict func(ctx context.Context, m *t
 	return func(ctx context.Context, m *troupe.Message) error {
 		r.mu.Lock()
 		r.deliveries = append(r.deliveries, delivery{
-			body: string(m.GetBody()), topic: m.GetTopic(), tag: m.Tag(), keys: m.Keys(), times: m.GetReconsumeTimes(), queue: m.GetQueueId(),
+			body: string(m.GetBody()), topic: m.GetTopic(), tag: m.Tag(), keys: m.Keys(), times: m.GetReconsumeTimes(), queue: m.GetQueueId(), offset: m.GetQueueOffset(),
 			member: member, at: time.Now(),
 		})
 		r.mu.Unlock()
@@ -81,6 +83,26 @@ func (r *recorder) repeated() int {
 		n += k - 1
 	}
 	return n
+}
+
+// redelivered lists the places whose message was delivered more than once without having been handed back.
+func (r *recorder) redelivered() (out []string) {
+	type place struct {
+		topic  string
+		queue  int32
+		offset int64
+	}
+	calls := make(map[place]int)
+	for _, d := range r.all() {
+		if d.times > 0 {
+			continue
+		}
+		p := place{d.topic, d.queue, d.offset}
+		if calls[p]++; calls[p] == 2 {
+			out = append(out, fmt.Sprintf("%s %d/%d", p.topic, p.queue, p.offset))
+		}
+	}
+	return out
 }
 
 func (r *recorder) seen(match func(*troupe.Event) bool) []*troupe.Event {

@@ -44,7 +44,13 @@ func (c inProcess) CreateTopic(_ context.Context, topic string, queues int) erro
 	return c.Broker.CreateTopic(topic, queues)
 }
 
+// Kill: in memory a broker keeps what it has, however it ends. Its connections are reset first, so that nobody hears a goodbye.
 func (c inProcess) Kill(ctx context.Context) error {
+	c.Faults().DropConnections()
+	return c.Bounce(ctx)
+}
+
+func (c inProcess) Bounce(ctx context.Context) error {
 	if err := c.Stop(); err != nil {
 		return err
 	}
@@ -66,6 +72,10 @@ func broker(ctx context.Context, cfg embedded.Config) *embedded.Broker {
 }
 
 var _ = Describe("A concurrent group on the embedded broker", func() { conformance.Consuming(cluster) })
+
+var _ = Describe("What a concurrent group settles on the embedded broker", func() { conformance.Settling(cluster) })
+
+var _ = Describe("A message body on the embedded broker", func() { conformance.Bodies(cluster) })
 
 var _ = Describe("The life of a group on the embedded broker", func() { conformance.Living(cluster) })
 
