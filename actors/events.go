@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,7 +13,8 @@ import (
 )
 
 // Observer is told of every event. It is called in the turn of the actor concerned, or on a worker: it must be fast, must
-// not block and must not keep the event's referenced messages for long. Calls come from several goroutines at once.
+// not block and must not keep the event's referenced messages for long. Calls come from several goroutines at once. A panic
+// in it is logged and does no other harm.
 type Observer interface {
 	Observe(*messages.Event)
 }
@@ -102,9 +105,27 @@ func (e *Events) Record(ev *messages.Event) {
 	}
 	e.counts[ev.GetKind()].Add(1)
 	for _, o := range e.observers {
-		o.Observe(ev)
+		e.observe(o, ev)
 	}
 	e.write(ev)
+}
+
+// observe calls the program's code, whose fault may not become an actor's or a worker's.
+func (e *Events) observe(o Observer, ev *messages.Event) {
+	ended := false
+	defer func() {
+		if ended {
+			return
+		}
+		value, stack := recover(), debug.Stack()
+		if suppressed, pass := e.passes(repeatKey{detail: fmt.Sprintf("%T", o)}, time.UnixMilli(ev.GetAt())); pass {
+			e.log.WithFields(logrus.Fields{
+				"event": EventName(ev.GetKind()), "cause": fmt.Sprint(value), "stack": string(stack), "suppressed": suppressed,
+			}).Error("an observer of events panicked")
+		}
+	}()
+	o.Observe(ev)
+	ended = true
 }
 
 // Counts gives how often each kind happened, by its short name, e.g. OFFSET_CORRECTED; kinds that never did are left out.
@@ -132,7 +153,8 @@ func (e *Events) write(ev *messages.Event) {
 	suppressed := int64(0)
 	if style.level <= logrus.WarnLevel {
 		var pass bool
-		if suppressed, pass = e.passes(ev); !pass {
+		key := repeatKey{ev.GetKind(), ev.GetGroup(), ev.GetTopic(), ev.GetAddress(), ev.GetActor()}
+		if suppressed, pass = e.passes(key, time.UnixMilli(ev.GetAt())); !pass {
 			return
 		}
 	}
@@ -152,9 +174,8 @@ func (e *Events) write(ev *messages.Event) {
 	}
 }
 
-func (e *Events) passes(ev *messages.Event) (suppressed int64, pass bool) {
-	key := repeatKey{ev.GetKind(), ev.GetGroup(), ev.GetTopic(), ev.GetAddress(), ev.GetActor()}
-	now := time.UnixMilli(ev.GetAt())
+// passes tells whether a line may be written, and how many like it were not.
+func (e *Events) passes(key repeatKey, now time.Time) (suppressed int64, pass bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := e.repeats[key]

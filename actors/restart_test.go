@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/sirupsen/logrus"
 
+	"github.com/troupe-mq/troupe/actors"
 	"github.com/troupe-mq/troupe/actors/linktest"
 	"github.com/troupe-mq/troupe/messages"
 )
@@ -76,16 +80,31 @@ var _ = Describe("A panic when the next pull is sent", func() {
 	})
 })
 
-// saboteur panics in the turn of the actor that records an event of a kind, as often as it is told.
+// saboteur hooks into the log and panics in the turn of the actor that records an event of a kind, as often as it is told.
 type saboteur struct {
 	kind  messages.EventKind
 	times atomic.Int32
 }
 
-func (o *saboteur) Observe(e *messages.Event) {
-	if e.GetKind() == o.kind && o.times.Add(-1) >= 0 {
+// Levels are all, so that no event is left out.
+func (o *saboteur) Levels() []logrus.Level { return logrus.AllLevels }
+
+// Fire panics if it is time.
+func (o *saboteur) Fire(line *logrus.Entry) error {
+	if line.Data["event"] == actors.EventName(o.kind) && o.times.Add(-1) >= 0 {
 		panic("sabotage")
 	}
+	return nil
+}
+
+// sabotage lets a client fail so often in the turns that record a kind of event.
+func (s *stage) sabotage(kind messages.EventKind, times int32) *saboteur {
+	evil := &saboteur{kind: kind}
+	evil.times.Store(times)
+	log := s.spec.Log.(*logrus.Logger)
+	log.SetLevel(logrus.DebugLevel)
+	log.AddHook(evil)
+	return evil
 }
 
 var _ = Describe("A panic in the middle of a turn", func() {
@@ -94,9 +113,7 @@ var _ = Describe("A panic in the middle of a turn", func() {
 	DescribeTable("loses nothing and stalls nothing", func(kind messages.EventKind, times int32) {
 		bubble(func() {
 			s := newStage("orders")
-			evil := &saboteur{kind: kind}
-			evil.times.Store(times)
-			s.spec.Observers = append(s.spec.Observers, evil)
+			evil := s.sabotage(kind, times)
 			s.cluster.Topic("orders", 2, "a")
 			s.cluster.Fill(key, 10)
 			s.cluster.On(linktest.Committed, linktest.Once(linktest.Answer{Err: linktest.Refusal(1)}))
@@ -152,4 +169,41 @@ var _ = Describe("A panic in the middle of a turn", func() {
 		Entry("of the ConsumerGroup", messages.EventKind_EVENT_KIND_GROUP_READY, int32(1)),
 		Entry("of the ClientInstance", messages.EventKind_EVENT_KIND_CLIENT_STARTED, int32(1)),
 	)
+})
+
+// broken is an observer that always panics.
+type broken struct{}
+
+func (broken) Observe(*messages.Event) { panic("a fault of the program") }
+
+var _ = Describe("An observer that panics", func() {
+	It("costs neither a message nor an actor, and is told in the log", func() {
+		bubble(func() {
+			key := linktest.Key("orders", "a", 0)
+			s := newStage("orders")
+			s.spec.Observers = append([]actors.Observer{broken{}}, s.spec.Observers...)
+			s.cluster.Topic("orders", 2, "a")
+			s.cluster.Fill(key, 20)
+			s.handle(func(_ context.Context, m *messages.Message) error {
+				switch m.GetQueueOffset() {
+				case 5:
+					return errNot
+				case 6:
+					panic("this one")
+				}
+				return nil
+			})
+			s.spec.Groups[0].MaxReconsumes = 0
+			s.start()
+			s.pass(20 * time.Second)
+			Expect(s.cluster.Offset(group, key)).To(Equal(int64(20)))
+			Expect(s.cluster.DeadLetters(group)).To(HaveLen(2))
+			Expect(s.seen(messages.EventKind_EVENT_KIND_HANDLER_FAILED)).To(HaveLen(2), "the other observers are told")
+			Expect(s.seen(messages.EventKind_EVENT_KIND_ACTOR_RESTARTED)).To(BeEmpty())
+			told := slices.DeleteFunc(s.lines(), func(line string) bool { return !strings.Contains(line, "a fault of the program") })
+			Expect(told).To(HaveLen(1))
+			_, took := s.stop(time.Second)
+			Expect(took).To(BeNumerically("<", time.Second))
+		})
+	})
 })
