@@ -1,9 +1,10 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -108,18 +109,20 @@ func (a *Consumer) place(c *kit.Context, m *messages.Pulled) (placed bool) {
 		})
 	}
 	batch, err := q.window.Put(m.GetOffset(), next, slab)
-	for err != nil {
-		out, ok := errors.AsType[*processqueue.OrderError](err)
-		if !ok {
-			panic(err)
+	if out, ok := errors.AsType[*processqueue.OrderError](err); ok {
+		// A broker that answers out of order: what belongs here is delivered, what does not is told.
+		var strays []int64
+		slab, strays = inOrder(slab, m.GetOffset(), next)
+		for _, offset := range strays {
+			a.env.Events.Record(&messages.Event{
+				Kind: messages.EventKind_EVENT_KIND_MESSAGE_CORRUPT, Group: a.group.spec.Name, Queue: q.queue,
+				Offset: offset, Text: out.Error(),
+			})
 		}
-		// A broker that answers out of order: what fits is delivered, what does not is told.
-		a.env.Events.Record(&messages.Event{
-			Kind: messages.EventKind_EVENT_KIND_MESSAGE_CORRUPT, Group: a.group.spec.Name, Queue: q.queue,
-			Offset: out.Message, Text: err.Error(),
-		})
-		slab = without(slab, out.Message)
 		batch, err = q.window.Put(m.GetOffset(), next, slab)
+	}
+	if err != nil {
+		panic(err)
 	}
 	q.unsubmitted = newWork(c.Self(), a, batch)
 	a.leaveOut(batch)
@@ -128,26 +131,28 @@ func (a *Consumer) place(c *kit.Context, m *messages.Pulled) (placed bool) {
 	return true
 }
 
-// without copies a slab, leaving out the message that was found to be out of order: the last one of that offset.
-func without(slab []messages.Message, offset int64) []messages.Message {
-	drop := -1
+// inOrder copies a slab in ascending order, without what is not within first and next or is there twice; the offsets of
+// what it left out are the strays.
+func inOrder(slab []messages.Message, first, next int64) (out []messages.Message, strays []int64) {
+	ordered := make([]*messages.Message, 0, len(slab))
 	for i := range slab {
-		if slab[i].GetQueueOffset() == offset {
-			drop = i
+		if o := slab[i].GetQueueOffset(); o < first || o >= next {
+			strays = append(strays, o)
+			continue
 		}
+		ordered = append(ordered, &slab[i])
 	}
-	if drop < 0 {
-		panic(fmt.Sprintf("no message at offset %d to leave out", offset))
-	}
-	out := make([]messages.Message, len(slab)-1)
-	for i := range out {
-		from := i
-		if i >= drop {
-			from++
+	slices.SortStableFunc(ordered, func(x, y *messages.Message) int { return cmp.Compare(x.GetQueueOffset(), y.GetQueueOffset()) })
+	out = make([]messages.Message, 0, len(ordered))
+	for i, m := range ordered {
+		if i > 0 && m.GetQueueOffset() == ordered[i-1].GetQueueOffset() {
+			strays = append(strays, m.GetQueueOffset())
+			continue
 		}
-		proto.Merge(&out[i], &slab[from])
+		out = out[:len(out)+1]
+		proto.Merge(&out[len(out)-1], m)
 	}
-	return out
+	return out, strays
 }
 
 // leaveOut settles what the subscription does not want: brokers filter tags by hash only (protocol.md 5.5).

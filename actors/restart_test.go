@@ -171,6 +171,66 @@ var _ = Describe("A panic in the middle of a turn", func() {
 	)
 })
 
+var _ = Describe("A panic in a Consumer", func() {
+	key := linktest.Key("orders", "a", 0)
+
+	It("that was about to put an answer into the window makes it pulled again", func() {
+		bubble(func() {
+			s := newStage("orders")
+			evil := s.sabotage(messages.EventKind_EVENT_KIND_MESSAGE_CORRUPT, 1)
+			s.cluster.Topic("orders", 1, "a")
+			s.cluster.Fill(key, 10)
+			s.cluster.On(linktest.Pull, linktest.For(on(key), linktest.Once(linktest.Answer{Value: &messages.PullReply{
+				Status: messages.PullStatus_PULL_STATUS_FOUND, NextOffset: 5, Records: s.cluster.Records(key, 0, 1, 1, 2, 3, 4),
+			}})))
+			s.start()
+			s.pass(10 * time.Second)
+			Expect(evil.times.Load()).To(BeNumerically("<=", 0), "the sabotage happened")
+			Expect(s.bodies()).To(HaveLen(10))
+			Expect(s.cluster.Offset(group, key)).To(Equal(int64(10)))
+			s.stop(time.Second)
+		})
+	})
+
+	DescribeTable("that ends a drain holds the queue up for one more grace at the most, and keeps what is settled",
+		func(ignores bool, stored int64) {
+			bubble(func() {
+				s := newStage("orders")
+				evil := s.sabotage(messages.EventKind_EVENT_KIND_HANDLERS_ABANDONED, 1)
+				gate := make(chan struct{})
+				s.cluster.Topic("orders", 1, "a")
+				s.cluster.Fill(key, 5)
+				s.handle(func(ctx context.Context, m *messages.Message) error {
+					if m.GetQueueOffset() == 3 {
+						return ignoring(gate)(ctx, m)
+					}
+					return nil
+				})
+				s.start()
+				s.cluster.Join(group, "another") // it sorts before us
+				s.cluster.Notify(group)
+				s.pass(5*time.Second + 900*time.Millisecond)
+				if !ignores {
+					close(gate)
+				}
+				s.pass(10 * time.Second)
+				Expect(s.owned("orders")).To(BeEmpty())
+				Expect(s.seen(messages.EventKind_EVENT_KIND_QUEUE_REVOKED)).To(HaveLen(2), "it and the retry queue")
+				Expect(s.cluster.Offset(group, key)).To(Equal(stored))
+				Expect(evil.times.Load()).To(BeNumerically("<=", 0), "the sabotage happened")
+				if ignores {
+					close(gate)
+				}
+				s.pass(time.Second)
+				Expect(s.cluster.Offset(group, key)).To(Equal(stored))
+				s.stop(time.Second)
+			})
+		},
+		Entry("with a handler that ignores its context", true, int64(3)),
+		Entry("with one that ends after all", false, int64(5)),
+	)
+})
+
 // broken is an observer that always panics.
 type broken struct{}
 

@@ -1,6 +1,7 @@
 package linktest
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type Cluster struct {
 	offsets map[string]map[messages.QueueKey]int64
 	members map[string][]string
 	down    map[string]*Answer
+	moved   map[string]string // addresses of masters, by broker
 	rules   []*ruleEntry
 	calls   []*Call
 	links   []*link
@@ -39,6 +41,7 @@ func New() *Cluster {
 	return &Cluster{
 		made: time.Now(), routes: make(map[string]*messages.TopicRoute), queues: make(map[messages.QueueKey]*storedQueue),
 		offsets: make(map[string]map[messages.QueueKey]int64), members: make(map[string][]string), down: make(map[string]*Answer),
+		moved: make(map[string]string),
 	}
 }
 
@@ -59,9 +62,38 @@ func (c *Cluster) topic(topic string, queues int32, brokers ...string) {
 	r := &messages.TopicRoute{Topic: topic}
 	for _, b := range brokers {
 		r.Queues = append(r.Queues, &messages.QueueGroup{Broker: b, ReadQueues: queues, WriteQueues: queues, Perm: 6})
-		r.Brokers = append(r.Brokers, &messages.BrokerAddresses{Broker: b, Addresses: map[int64]string{0: Address(b), 1: SlaveAddress(b)}})
+		r.Brokers = append(r.Brokers, &messages.BrokerAddresses{Broker: b, Addresses: c.addresses(b)})
 	}
 	c.routes[topic] = r
+}
+
+// Move gives a broker's master another address in every route, and takes its slave away. The fake answers there; let the old
+// address be Down.
+func (c *Cluster) Move(broker, address string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.moved[broker] = address
+	for _, r := range c.routes {
+		for _, b := range r.GetBrokers() {
+			b.Addresses = c.addresses(b.GetBroker())
+		}
+	}
+}
+
+func (c *Cluster) addresses(broker string) map[int64]string {
+	if address := c.moved[broker]; address != "" {
+		return map[int64]string{0: address}
+	}
+	return map[int64]string{0: Address(broker), 1: SlaveAddress(broker)}
+}
+
+func (c *Cluster) brokerAt(address string) string {
+	for broker, moved := range c.moved {
+		if moved == address {
+			return broker
+		}
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(address, ":10911"), "-slave")
 }
 
 // DropTopic makes the name server forget a topic.
@@ -193,6 +225,25 @@ func (c *Cluster) Notify(group string) {
 	for _, l := range c.open() {
 		l.config.Calls(l.closed, &messages.BrokerCall{Code: 40, OneWay: true, Fields: map[string]string{"consumerGroup": group}})
 	}
+}
+
+// Ask lets a broker ask every client something, and gives the answers; it waits for them as long as ctx allows.
+func (c *Cluster) Ask(ctx context.Context, call *messages.BrokerCall) (replies []*messages.BrokerCallReply) {
+	for _, l := range c.open() {
+		replies = append(replies, l.config.Calls(ctx, call))
+	}
+	return replies
+}
+
+// Records gives what a pull answers that holds the messages at these offsets of a queue, in this order.
+func (c *Cluster) Records(key messages.QueueKey, offsets ...int64) (records []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.queue(key)
+	for _, o := range offsets {
+		records = encode(records, q.stored[o-q.min])
+	}
+	return records
 }
 
 // Reconnected tells every client that its connection to an address was lost and made again.

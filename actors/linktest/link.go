@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -75,7 +74,7 @@ func (l *link) Heartbeat(ctx context.Context, address string, h *messages.Heartb
 			if !slices.Contains(c.members[g.GetGroup()], h.GetClientId()) {
 				c.members[g.GetGroup()] = append(c.members[g.GetGroup()], h.GetClientId())
 			}
-			c.makeRetryTopic(g.GetGroup(), strings.TrimSuffix(strings.TrimSuffix(address, ":10911"), "-slave"))
+			c.makeRetryTopic(g.GetGroup(), c.brokerAt(address))
 		}
 		return nil, nil
 	})
