@@ -88,8 +88,11 @@ func StartClient(spec ClientSpec) (*Client, error) {
 			}
 		},
 	}
+	table := &clientTable{}
 	cl.root = cl.system.Spawn(kit.Spec{Role: "ClientInstance", Name: "client", New: func() kit.Actor {
-		return &ClientInstance{env: cl.env, topics: spec.Topics, progress: progress, refs: cl.refs, contexts: cl.contexts}
+		return &ClientInstance{
+			env: cl.env, topics: spec.Topics, progress: progress, refs: cl.refs, contexts: cl.contexts, table: table,
+		}
 	}})
 	cl.refs.client.Store(&cl.root)
 	return cl, nil

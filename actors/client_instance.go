@@ -17,7 +17,8 @@ import (
 //	            Runtime
 //	States      starting, running, stopping, stopped
 //	Invariants  groups stop before the heartbeat, the heartbeat before the routes
-//	Restart     everything below starts anew
+//	Restart     everything below starts anew; during a stop the groups are only unregistered: what they had not stored is
+//	            delivered again
 //	Source      MQClientInstance (protocol.md 5.1, 5.3)
 type ClientInstance struct {
 	env      *Env
@@ -25,12 +26,18 @@ type ClientInstance struct {
 	progress Progress
 	refs     *clientRefs
 	contexts []*groupContext
+	table    *clientTable
 
 	ready   map[string]bool
 	groups  map[string]kit.Ref
 	running int
-	stop    *messages.StopClient
 	stopped messages.ClientStopped
+}
+
+// clientTable is what survives a restart of the ClientInstance.
+type clientTable struct {
+	stop  *messages.StopClient
+	beats *heartbeatTable
 }
 
 // Progress is how a ClientInstance reports to the Runtime, which is no actor. The functions must not block.
@@ -97,18 +104,20 @@ func (a *ClientInstance) Receive(c *kit.Context, m kit.Message) {
 func (a *ClientInstance) start(c *kit.Context) {
 	a.ready = make(map[string]bool)
 	a.groups = make(map[string]kit.Ref)
-	table, beats := newRouteTable(), newHeartbeatTable()
+	if a.table.stop != nil {
+		a.leave(c)
+		return
+	}
+	table := newRouteTable()
+	a.table.beats = newHeartbeatTable()
 	routes := c.Spawn(kit.Spec{Role: "RouteKeeper", Name: "routes", New: func() kit.Actor {
 		return &RouteKeeper{env: a.env, table: table}
 	}})
-	heartbeat := c.Spawn(kit.Spec{Role: "HeartbeatSender", Name: "heartbeat", New: func() kit.Actor {
-		return &HeartbeatSender{env: a.env, table: beats}
-	}})
+	heartbeat := a.spawnHeartbeat(c)
 	admin := c.Spawn(kit.Spec{Role: "BrokerCaller", Name: "admin", New: func() kit.Actor {
 		return &BrokerCaller{env: a.env, groups: a.refs.group}
 	}})
 	a.refs.routes.Store(&routes)
-	a.refs.heartbeat.Store(&heartbeat)
 	a.refs.admin.Store(&admin)
 	for _, topic := range a.topics {
 		c.Tell(routes, &messages.WatchTopic{Topic: topic})
@@ -127,6 +136,26 @@ func (a *ClientInstance) start(c *kit.Context) {
 	if len(a.contexts) == 0 {
 		a.progress.Ready()
 	}
+}
+
+func (a *ClientInstance) spawnHeartbeat(c *kit.Context) kit.Ref {
+	beats := a.table.beats
+	heartbeat := c.Spawn(kit.Spec{Role: "HeartbeatSender", Name: "heartbeat", New: func() kit.Actor {
+		return &HeartbeatSender{env: a.env, table: beats}
+	}})
+	a.refs.heartbeat.Store(&heartbeat)
+	return heartbeat
+}
+
+// leave ends a stop that a failure interrupted.
+func (a *ClientInstance) leave(c *kit.Context) {
+	a.table.beats.forgetGroups()
+	heartbeat := a.spawnHeartbeat(c)
+	for _, group := range a.contexts {
+		c.Tell(heartbeat, &messages.WithdrawGroup{Group: group.spec.Name})
+	}
+	c.Tell(heartbeat, &messages.StopHeartbeats{})
+	a.stopped.Unpersisted = append(a.stopped.Unpersisted, "the client failed while it stopped: what was not stored is delivered again")
 }
 
 func (a *ClientInstance) connectionChanged(c *kit.Context, m *messages.ConnectionChanged) {
@@ -149,13 +178,13 @@ func (a *ClientInstance) groupReady(m *messages.GroupReady) {
 }
 
 func (a *ClientInstance) stopGroups(c *kit.Context, m *messages.StopClient) {
-	if a.stop != nil { // a second one can only shorten the drain
+	if a.table.stop != nil { // a second one can only shorten the drain
 		for _, ref := range a.groups {
 			c.Tell(ref, &messages.StopGroup{DrainMillis: m.GetDrainMillis()})
 		}
 		return
 	}
-	a.stop = m
+	a.table.stop = m
 	a.env.Events.Record(&messages.Event{
 		Kind: messages.EventKind_EVENT_KIND_CLIENT_STOPPING, DelayMillis: m.GetDrainMillis(),
 		Text: "drain within " + (time.Duration(m.GetDrainMillis()) * time.Millisecond).String(),

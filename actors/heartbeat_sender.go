@@ -70,6 +70,13 @@ func newHeartbeatTable() *heartbeatTable {
 	}
 }
 
+// forgetGroups leaves only the brokers, for a sender that has nothing to do but withdraw groups.
+func (t *heartbeatTable) forgetGroups() {
+	clear(t.groups)
+	clear(t.leaving)
+	t.stopping, t.stopped = false, false
+}
+
 // Receive handles one message.
 func (a *HeartbeatSender) Receive(c *kit.Context, m kit.Message) {
 	switch m := m.(type) {

@@ -231,6 +231,35 @@ var _ = Describe("A panic in a Consumer", func() {
 	)
 })
 
+var _ = Describe("A panic in the ordered stop", func() {
+	DescribeTable("does not keep it from its end", func(kind messages.EventKind, times int32) {
+		bubble(func() {
+			key := linktest.Key("orders", "a", 0)
+			s := newStage("orders")
+			evil := s.sabotage(kind, times)
+			s.cluster.Topic("orders", 1, "a")
+			s.cluster.Fill(key, 10)
+			s.start()
+			s.pass(6 * time.Second) // until the offset is stored
+			_, took := s.stop(3 * time.Second)
+			Expect(evil.times.Load()).To(BeNumerically("<=", 0), "the sabotage happened")
+			Expect(took).To(BeNumerically("<", 3*time.Second))
+			Expect(s.cluster.MemberIDs(group)).To(BeEmpty())
+			Expect(s.cluster.Offset(group, key)).To(Equal(int64(10)))
+			s.cluster.Forget()
+			s.pass(time.Minute)
+			Expect(s.cluster.Calls()).To(BeEmpty())
+		})
+	},
+		Entry("of the ClientInstance at its begin", messages.EventKind_EVENT_KIND_CLIENT_STOPPING, int32(1)),
+		Entry("of the ClientInstance at its end, twice", messages.EventKind_EVENT_KIND_CLIENT_STOPPED, int32(2)),
+		Entry("of the ClientInstance at its end", messages.EventKind_EVENT_KIND_CLIENT_STOPPED, int32(1)),
+		Entry("of the ConsumerGroup", messages.EventKind_EVENT_KIND_GROUP_STOPPED, int32(1)),
+		Entry("of the AssignedQueue", messages.EventKind_EVENT_KIND_QUEUE_REVOKING, int32(1)),
+		Entry("of the AssignedQueue at its end", messages.EventKind_EVENT_KIND_QUEUE_REVOKED, int32(1)),
+	)
+})
+
 // broken is an observer that always panics.
 type broken struct{}
 
