@@ -36,12 +36,18 @@ type world struct {
 	members []*member
 	gone    []*member
 	serial  int
+	stored  int
 	failing bool // handlers fail now and then
 	slow    bool // handlers take up to a second
 
+	sender  *troupe.Runtime
+	silence context.CancelFunc // ends the sending
+	sent    sync.WaitGroup
+
 	mu        sync.Mutex
-	published map[string]place
-	delivered map[place][]delivery
+	published map[string]place // what a broker has acknowledged
+	refused   int              // sends that failed: the message may be stored nevertheless
+	delivered map[string][]delivery
 	log       []string
 }
 
@@ -51,7 +57,7 @@ type place struct {
 	offset int64
 }
 
-// delivery is one call of a handler for the message at a place.
+// delivery is one call of a handler for a message.
 type delivery struct {
 	by       *member
 	at       time.Time
@@ -70,14 +76,48 @@ type member struct {
 func newWorld(seed uint64) *world {
 	GinkgoHelper()
 	w := &world{
-		seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), dice: rand.New(rand.NewPCG(seed, 2)), network: memnet.New(), published: make(map[string]place), delivered: make(map[place][]delivery),
+		seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), dice: rand.New(rand.NewPCG(seed, 2)), network: memnet.New(), published: make(map[string]place), delivered: make(map[string][]delivery),
 	}
 	l, err := w.network.Listen(address)
 	Expect(err).NotTo(HaveOccurred())
 	w.broker, err = embedded.Start(context.Background(), embedded.Config{Listener: l})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(w.broker.CreateTopic(topic, queues)).To(Succeed())
+	w.startSending()
 	return w
+}
+
+// startSending has a Publisher send through everything that happens, over a network that is cut like that of the members.
+func (w *world) startSending() {
+	GinkgoHelper()
+	var err error
+	w.sender, err = troupe.New(rocketmq.Cluster{NameServers: []string{address}, Dialer: w.network.Dialer("10.0.2.1")}, troupe.Config{ClientID: "sender"})
+	Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	Expect(w.sender.Start(ctx)).To(Succeed())
+	p := w.sender.Publisher(troupe.PublisherConfig{Timeout: time.Second, Retries: 3})
+	ctx, w.silence = context.WithCancel(context.Background())
+	rng := rand.New(rand.NewPCG(w.seed, 3))
+	w.sent.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			id := fmt.Sprintf("sent-%d", i)
+			receipt, err := p.Send(ctx, troupe.NewMessage(topic, []byte(id)).SetProperty(messages.PropertyUniqueKey, id))
+			w.mu.Lock()
+			if err == nil {
+				w.published[id] = place{receipt.GetQueue().GetId(), receipt.GetQueueOffset()}
+			} else {
+				w.refused++
+			}
+			w.mu.Unlock()
+			pause := time.NewTimer(time.Duration(100+rng.IntN(900)) * time.Millisecond)
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				pause.Stop()
+			}
+		}
+	})
 }
 
 func (w *world) note(format string, args ...any) {
@@ -114,9 +154,9 @@ var errOnPurpose = errors.New("fails on purpose")
 func (w *world) handler(m *member) troupe.Handler {
 	return func(ctx context.Context, msg *troupe.Message) error {
 		w.mu.Lock()
-		p := w.published[msg.MessageID()]
-		w.delivered[p] = append(w.delivered[p], delivery{by: m, at: time.Now()})
-		mine := len(w.delivered[p]) - 1
+		id := msg.MessageID()
+		w.delivered[id] = append(w.delivered[id], delivery{by: m, at: time.Now()})
+		mine := len(w.delivered[id]) - 1
 		var nap time.Duration
 		if w.slow {
 			nap = time.Duration(w.dice.IntN(1000)) * time.Millisecond
@@ -134,7 +174,7 @@ func (w *world) handler(m *member) troupe.Handler {
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.delivered[p][mine].returned, w.delivered[p][mine].failed = true, fail
+		w.delivered[id][mine].returned, w.delivered[id][mine].failed = true, fail
 		if fail {
 			return errOnPurpose
 		}
@@ -183,7 +223,8 @@ func (w *world) publish(n int) {
 	defer w.mu.Unlock()
 	for range n {
 		q := int32(w.rng.IntN(queues))
-		id := fmt.Sprintf("message-%d", len(w.published))
+		w.stored++
+		id := fmt.Sprintf("message-%d", w.stored)
 		m := troupe.NewMessage(topic, []byte(id)).SetProperty(messages.PropertyUniqueKey, id)
 		m.Broker, m.QueueId = w.broker.Name(), q
 		w.published[id] = place{q, w.broker.MaxOffset(topic, q)}
@@ -202,7 +243,7 @@ func (w *world) checkCommitted() {
 			continue
 		}
 		returned := false
-		for _, d := range w.delivered[p] {
+		for _, d := range w.delivered[id] {
 			returned = returned || d.returned
 		}
 		Expect(returned).To(BeTrue(), "%s at %d/%d is committed (%d) but no handler has returned\n%s", id, p.queue, p.offset, committed, w.story())
@@ -213,9 +254,9 @@ func (w *world) checkCommitted() {
 func (w *world) missing() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, p := range w.published {
+	for id := range w.published {
 		good := false
-		for _, d := range w.delivered[p] {
+		for _, d := range w.delivered[id] {
 			good = good || d.returned && !d.failed
 		}
 		if !good {
@@ -230,11 +271,11 @@ func (w *world) repeatedAfterLeave() (out []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, p := range w.published {
-		for _, first := range w.delivered[p] {
+		for _, first := range w.delivered[id] {
 			if first.by.left.IsZero() || !first.returned || first.failed {
 				continue
 			}
-			for _, again := range w.delivered[p] {
+			for _, again := range w.delivered[id] {
 				if again.at.After(first.by.left) {
 					out = append(out, fmt.Sprintf("%s at %d/%d: settled by %s, delivered to %s after it", id, p.queue, p.offset, first.by.name, again.by.name))
 				}
@@ -250,7 +291,7 @@ func (w *world) repeated() (out []string) {
 	defer w.mu.Unlock()
 	for id, p := range w.published {
 		var calls []string
-		for _, d := range w.delivered[p] {
+		for _, d := range w.delivered[id] {
 			if !d.failed {
 				calls = append(calls, fmt.Sprintf("%s at %s (returned %t)", d.by.name, d.at.Format("15:04:05.000"), d.returned))
 			}
@@ -265,6 +306,9 @@ func (w *world) repeated() (out []string) {
 // finish lets everything come to its end, and takes the world down.
 func (w *world) finish() {
 	GinkgoHelper()
+	w.silence()
+	w.sent.Wait()
+	Expect(w.published).To(HaveKey(HavePrefix("sent-")), "the Publisher got through")
 	for wait := 0; w.missing() > 0; wait++ {
 		Expect(wait).To(BeNumerically("<", 600), "%d of %d messages are missing ten virtual minutes after the last event\n%s", w.missing(), len(w.published), w.story())
 		time.Sleep(time.Second)
@@ -280,5 +324,6 @@ func (w *world) finish() {
 			cancel()
 		}
 	}
+	Expect(w.sender.Shutdown(context.Background())).To(Succeed())
 	Expect(w.broker.Close()).To(Succeed())
 }
