@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -179,6 +180,7 @@ func (p *Publisher) queues(ctx context.Context, client *actors.Client, topic str
 	if route, _ := client.Env().Directory.Route(autoCreateTopic); route == nil {
 		client.Watch(autoCreateTopic)
 	}
+	err = fmt.Errorf("%w at %s", err, strings.Join(client.Env().Link.NameServers(), ", "))
 	standIn, standInErr := client.Env().Directory.Await(ctx, autoCreateTopic)
 	if standInErr != nil {
 		return nil, err

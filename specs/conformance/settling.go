@@ -3,6 +3,8 @@ package conformance
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,11 +17,24 @@ import (
 // Settling specifies what becomes of messages that are neither quickly handled nor simply failed.
 func Settling(cluster func(ctx context.Context) Cluster) {
 	It("repeats nothing after a shutdown in full flow: handlers that run may end, and their messages are settled", Label("A09"), func(ctx SpecContext) {
+		const messageCount = 1000
 		b := newBench(ctx, cluster(ctx), 4)
-		b.publish(ctx, b.publisher(ctx, troupe.PublisherConfig{}), 200)
+		b.publish(ctx, b.publisher(ctx, troupe.PublisherConfig{}), messageCount)
 		r := newRecorder()
+		var begun atomic.Int64
+		gate := newStopGate()
+		// Sixty are quick; the handlers after them stay until the stop has begun, however slow the machine is.
 		takes := func(ctx context.Context, _ *troupe.Message) error {
-			timer := time.NewTimer(100 * time.Millisecond)
+			if begun.Add(1) <= 60 {
+				return nil
+			}
+			select {
+			case <-gate.stopping:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			// Long enough that the drain reaches the queues before their handlers have been through all of them.
+			timer := time.NewTimer(50 * time.Millisecond)
 			defer timer.Stop()
 			select {
 			case <-timer.C:
@@ -28,23 +43,26 @@ func Settling(cluster func(ctx context.Context) Cluster) {
 				return context.Cause(ctx)
 			}
 		}
-		first := b.runtime()
-		first.Concurrent(b.group, troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset}).Handle(b.topic, troupe.AllTags(), r.handler("first", takes))
+		first := b.runtime(troupe.WithObserver(gate))
+		first.Concurrent(b.group, troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset, Workers: 20}).Handle(b.topic, troupe.AllTags(), r.handler("first", takes))
 		started(ctx, first)
-		Eventually(r.distinct, within).Should(BeNumerically(">=", 60))
+		// Nearly all twenty workers are in a handler: a topic leaves something for the others.
+		Eventually(begun.Load, within).Should(BeNumerically(">", 60+10))
+		running := begun.Load()
 		begin := time.Now()
 		Expect(first.Shutdown(ctx)).To(Succeed())
 		Expect(time.Since(begin)).To(BeNumerically("<", 5*time.Second), "what was begun ends, and what stands below it; nothing else is waited for")
 		settled := r.distinct()
+		Expect(settled).To(BeNumerically(">=", running), "what was in a handler has come to its end")
 		Expect(r.count()).To(Equal(settled), "every handler that was called has come to its end")
-		Expect(settled).To(BeNumerically("<", 200), "the shutdown came in full flow")
+		Expect(settled).To(BeNumerically("<", messageCount), "the shutdown came in full flow")
 
 		second := b.runtime()
 		second.Concurrent(b.group, troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset}).Handle(b.topic, troupe.AllTags(), r.handler("second", nil))
 		started(ctx, second)
-		Eventually(r.distinct, within).Should(Equal(200))
-		Eventually(func() (int64, error) { return b.committed(ctx, b.link(), b.group) }, within, "500ms").Should(Equal(int64(200)))
-		Expect(r.count()).To(Equal(200), "the second member begins behind everything that the first has settled")
+		Eventually(r.distinct, within).Should(Equal(messageCount))
+		Eventually(func() (int64, error) { return b.committed(ctx, b.link(), b.group) }, within, "500ms").Should(Equal(int64(messageCount)))
+		Expect(r.count()).To(Equal(messageCount), "the second member begins behind everything that the first has settled")
 	}, SpecTimeout(time.Minute))
 
 	It("holds the offset at the message in a handler while the filter leaves out what comes behind it", Label("A04"), func(ctx SpecContext) {
@@ -128,4 +146,19 @@ func Settling(cluster func(ctx context.Context) Cluster) {
 			}
 		}
 	}, SpecTimeout(time.Minute))
+}
+
+// stopGate is an Observer that opens when the Runtime begins to stop.
+type stopGate struct {
+	once     sync.Once
+	stopping chan struct{}
+}
+
+func newStopGate() *stopGate { return &stopGate{stopping: make(chan struct{})} }
+
+// Observe opens the gate at the event that a stop begins with.
+func (g *stopGate) Observe(e *troupe.Event) {
+	if e.GetKind() == messages.EventKind_EVENT_KIND_CLIENT_STOPPING {
+		g.once.Do(func() { close(g.stopping) })
+	}
 }
