@@ -26,7 +26,7 @@ type Runtime struct {
 
 	mu     sync.Mutex
 	state  state
-	groups []*ConcurrentGroup
+	groups []declaredGroup
 	faults faults
 	client *actors.Client
 	// headroom is held while the client runs; see reserveHeadroom.
@@ -158,8 +158,8 @@ func (r *Runtime) begin() (actors.ClientSpec, error) {
 	for i, g := range r.groups {
 		g.check(&f)
 		for _, other := range r.groups[:i] {
-			if other.name == g.name {
-				f.add("group", g.name, "is declared twice in this Runtime: a group has one member in a client")
+			if other.groupName() == g.groupName() {
+				f.add("group", g.groupName(), "is declared twice in this Runtime: a group has one member in a client")
 			}
 		}
 	}
@@ -261,7 +261,7 @@ func (r *Runtime) groupNames() []string {
 	defer r.mu.Unlock()
 	names := make([]string, 0, len(r.groups))
 	for _, g := range r.groups {
-		names = append(names, g.name)
+		names = append(names, g.groupName())
 	}
 	return names
 }

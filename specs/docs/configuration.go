@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -13,16 +14,24 @@ var defaultText = regexp.MustCompile(`Default:? ((?:[^.(;]|\.\d)+)`)
 
 var javaName = regexp.MustCompile(`\(?(?:Java's )?\b([a-z]+(?:[A-Z][A-Za-z]+)+)\b`)
 
-// ConfigurationTable makes a table of the fields of the named structs in one file: Go field, default, Java's name, meaning.
-func ConfigurationTable(file string, structs ...string) (string, error) {
-	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+// ConfigurationTable makes a table of the fields of the named structs of one folder: Go field, default, Java's name, meaning.
+func ConfigurationTable(folder string, structs ...string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
 		return "", err
+	}
+	var trees []*ast.File
+	for _, file := range files {
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+		if err != nil {
+			return "", err
+		}
+		trees = append(trees, tree)
 	}
 	var b strings.Builder
 	b.WriteString("| field | default | Java | what |\n|---|---|---|---|\n")
 	for _, name := range structs {
-		fields, err := fieldsOf(tree, name)
+		fields, err := fieldsOf(trees, name)
 		if err != nil {
 			return "", err
 		}
@@ -35,21 +44,23 @@ func ConfigurationTable(file string, structs ...string) (string, error) {
 	return b.String(), nil
 }
 
-func fieldsOf(tree *ast.File, name string) (fields []*ast.Field, err error) {
-	ast.Inspect(tree, func(n ast.Node) bool {
-		t, ok := n.(*ast.TypeSpec)
-		if !ok || t.Name.Name != name {
-			return true
-		}
-		if s, ok := t.Type.(*ast.StructType); ok {
-			for _, f := range s.Fields.List {
-				if len(f.Names) > 0 && f.Names[0].IsExported() {
-					fields = append(fields, f)
+func fieldsOf(trees []*ast.File, name string) (fields []*ast.Field, err error) {
+	for _, tree := range trees {
+		ast.Inspect(tree, func(n ast.Node) bool {
+			t, ok := n.(*ast.TypeSpec)
+			if !ok || t.Name.Name != name {
+				return true
+			}
+			if s, ok := t.Type.(*ast.StructType); ok {
+				for _, f := range s.Fields.List {
+					if len(f.Names) > 0 && f.Names[0].IsExported() {
+						fields = append(fields, f)
+					}
 				}
 			}
-		}
-		return false
-	})
+			return false
+		})
+	}
 	if len(fields) == 0 {
 		return nil, fmt.Errorf("no struct %s with fields", name)
 	}

@@ -21,11 +21,11 @@ func run(root string) error {
 	if err != nil {
 		return err
 	}
-	table, err := docs.ConfigurationTable(filepath.Join(root, "runtime", "config.go"), "Config", "ConcurrentConfig")
+	table, err := docs.ConfigurationTable(filepath.Join(root, "runtime"), "Config", "ConcurrentConfig")
 	if err != nil {
 		return err
 	}
-	publisher, err := docs.ConfigurationTable(filepath.Join(root, "runtime", "publisher.go"), "PublisherConfig")
+	publisher, err := docs.ConfigurationTable(filepath.Join(root, "runtime"), "PublisherConfig")
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,85 @@
+package troupe
+
+import "time"
+
+// ConcurrentConfig configures a group whose messages are handled side by side. Zero fields mean the default.
+type ConcurrentConfig struct {
+	// Workers is how many handlers run at once, over all topics of the group. Default 20 (consumeThreadMin), 1 to 1000.
+	Workers int
+	// PullBatch is how many messages a pull asks for; brokers give at most 32 unless configured otherwise. Default 32
+	// (pullBatchSize), 1 to 1024.
+	PullBatch int
+	// MaxCached bounds the messages pulled but not settled, for one queue. Default 1000 (pullThresholdForQueue), 1 to 65535.
+	MaxCached int
+	// MaxCachedBytes bounds their bodies, for one queue. Default 100 MiB (pullThresholdSizeForQueue), 1 MiB to 1 GiB.
+	MaxCachedBytes int64
+	// MaxSpan bounds how far a queue may be ahead of its oldest unsettled message, in offsets: what a crash repeats at the
+	// most. Default 2000 (consumeConcurrentlyMaxSpan), 1 to 65535.
+	MaxSpan int
+	// MaxRetries is how often a failed message is tried again before it goes to %DLQ%group. Default 16 (maxReconsumeTimes -1);
+	// NoRetries for none.
+	MaxRetries int
+	// ConsumeFrom is where the group starts on queues that it has no offset for. Default LastOffset, as in Java.
+	ConsumeFrom ConsumeFrom
+	// ConsumeTime is the time for AtTime.
+	ConsumeTime time.Time
+	// StrictLast makes LastOffset start at the end also on a young topic. A group that really stands at offset 0 cannot be
+	// told from a new one and starts at the end, too.
+	StrictLast bool
+	// Allocation is how queues are shared among the members. Default Averagely.
+	Allocation Allocation
+	// RevokeGrace is how long a handler may go on when its queue moves to another member. Default 5 s.
+	RevokeGrace time.Duration
+	// RedeliverAfter is the wait before a message is tried again in this process when the broker took neither its hand-back
+	// nor a copy. Default 5 s, as in Java.
+	RedeliverAfter time.Duration
+	// LongPoll is how long the broker may hold a pull when there is nothing new. Default 15 s (brokerSuspendMaxTimeMillis).
+	LongPoll time.Duration
+}
+
+// NoRetries as ConcurrentConfig.MaxRetries sends a message to the dead letter topic at its first failure.
+const NoRetries = -1
+
+// Defaults of ConcurrentConfig.
+const (
+	DefaultWorkers        = 20
+	DefaultPullBatch      = 32
+	DefaultMaxCached      = 1000
+	DefaultMaxCachedBytes = 100 << 20
+	DefaultMaxSpan        = 2000
+	DefaultMaxRetries     = 16
+	DefaultRevokeGrace    = 5 * time.Second
+	DefaultRedeliverAfter = 5 * time.Second
+	DefaultLongPoll       = 15 * time.Second
+)
+
+func (c ConcurrentConfig) withDefaults() ConcurrentConfig {
+	c.Workers = or(c.Workers, DefaultWorkers)
+	c.PullBatch = or(c.PullBatch, DefaultPullBatch)
+	c.MaxCached = or(c.MaxCached, DefaultMaxCached)
+	c.MaxCachedBytes = or(c.MaxCachedBytes, DefaultMaxCachedBytes)
+	c.MaxSpan = or(c.MaxSpan, DefaultMaxSpan)
+	c.MaxRetries = or(c.MaxRetries, DefaultMaxRetries)
+	c.RevokeGrace = or(c.RevokeGrace, DefaultRevokeGrace)
+	c.RedeliverAfter = or(c.RedeliverAfter, DefaultRedeliverAfter)
+	c.LongPoll = or(c.LongPoll, DefaultLongPoll)
+	return c
+}
+
+func (c ConcurrentConfig) check(group string, f *faults) {
+	at := func(field string) string { return "group " + group + ": ConcurrentConfig." + field }
+	c.consumption().check(at, f)
+	f.number(at("MaxSpan"), c.MaxSpan, 1, 65535)
+	f.number(at("MaxRetries"), c.MaxRetries, NoRetries, 1<<20)
+	f.duration(at("RedeliverAfter"), c.RedeliverAfter, 10*time.Millisecond, time.Hour)
+	if c.Allocation < Averagely || c.Allocation > ByCircle {
+		f.add(at("Allocation"), c.Allocation, "must be Averagely or ByCircle")
+	}
+}
+
+func (c ConcurrentConfig) consumption() consumption {
+	return consumption{
+		workers: c.Workers, pullBatch: c.PullBatch, maxCached: c.MaxCached, maxCachedBytes: c.MaxCachedBytes, longPoll: c.LongPoll,
+		revokeGrace: c.RevokeGrace, from: c.ConsumeFrom, at: c.ConsumeTime, strictLast: c.StrictLast,
+	}
+}
