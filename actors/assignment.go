@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"context"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -44,8 +43,9 @@ type assignment struct {
 	limit       atomic.Int64
 	running     atomic.Int64
 	handingBack atomic.Int64
-	// handlers is the context of the handlers that start now.
-	handlers atomic.Pointer[handlerContext]
+	// scope is that of the handler calls that start now.
+	scope atomic.Pointer[callScope]
+	calls *calls
 
 	// revoke is what the AssignedQueue was told, drain what it told the Consumer.
 	revoke      *messages.Revoke
@@ -54,14 +54,14 @@ type assignment struct {
 	redeliver   []*work
 }
 
-func newAssignment(key messages.QueueKey, sub *messages.Subscription) *assignment {
-	return &assignment{key: key, queue: key.Queue(), subscription: sub, status: &queueStatus{key: key}}
+func newAssignment(key messages.QueueKey, sub *messages.Subscription, calls *calls) *assignment {
+	return &assignment{key: key, queue: key.Queue(), subscription: sub, status: &queueStatus{key: key}, calls: calls}
 }
 
 // reset prepares for a (new) incarnation of the AssignedQueue.
 func (q *assignment) reset() {
 	q.abandon()
-	q.handlers.Store(newHandlerContext())
+	q.newScope()
 	q.handingBack.Store(0) // the answers would go to a Consumer that has ended
 	q.halted.Store(false)
 	q.closed.Store(false)
@@ -89,22 +89,13 @@ func (q *assignment) abandon() {
 	q.cancel(ErrQueueRevoked)
 }
 
-// handlerContext is a context with the way to end it.
-type handlerContext struct {
-	context.Context
-	cancel context.CancelCauseFunc
-}
+// newScope makes a scope for the handler calls from now on.
+func (q *assignment) newScope() { q.scope.Store(&callScope{calls: q.calls}) }
 
-func newHandlerContext() *handlerContext {
-	h := &handlerContext{}
-	h.Context, h.cancel = context.WithCancelCause(context.Background())
-	return h
-}
-
-// cancel ends the handlers' context.
+// cancel ends the contexts of the handlers that run, and lets none begin until there is a new scope.
 func (q *assignment) cancel(cause error) {
-	if h := q.handlers.Load(); h != nil {
-		h.cancel(cause)
+	if s := q.scope.Load(); s != nil {
+		s.end(cause)
 	}
 }
 

@@ -47,6 +47,12 @@ func newConsumer(env *Env, group *groupContext, q *assignment) *Consumer {
 	return &Consumer{env: env, group: group, q: q, sub: group.spec.subscription(q.key.Topic)}
 }
 
+func (a *Consumer) handling(self kit.Ref) handling {
+	return handling{
+		consumer: self, env: a.env, group: a.group, q: a.q, sub: a.sub, epoch: a.q.epoch.Load(), scope: a.q.scope.Load(),
+	}
+}
+
 // Receive handles one message.
 func (a *Consumer) Receive(c *kit.Context, m kit.Message) {
 	switch m := m.(type) {
@@ -197,7 +203,7 @@ func (a *Consumer) startAt(offset int64) {
 	q := a.q
 	q.epoch.Add(1)
 	q.cancel(ErrOffsetCorrected)
-	q.handlers.Store(newHandlerContext())
+	q.newScope()
 	q.window.Reset(offset)
 	q.started.Store(-1)
 	q.redeliver = nil

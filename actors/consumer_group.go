@@ -72,7 +72,7 @@ func (a *ConsumerGroup) start(c *kit.Context) {
 		}
 	}})
 	c.Spawn(kit.Spec{Role: "WorkerPool", Name: "workers", Facts: a.workerFacts, New: func() kit.Actor {
-		return &WorkerPool{}
+		return &WorkerPool{env: a.env, group: a.group}
 	}})
 	a.rebalancer = c.Spawn(kit.Spec{Role: "Rebalancer", Name: "rebalancer", New: func() kit.Actor {
 		return &Rebalancer{env: a.env, group: a.group}

@@ -12,6 +12,8 @@ var (
 	// ErrQueueRevoked ends the context of a handler whose queue moves to another member. Nothing is sent back and no attempt
 	// is counted: the new owner delivers the message again.
 	ErrQueueRevoked = errors.New("queue revoked")
+	// ErrHandlerTimeout ends the context of a handler that runs longer than its group allows.
+	ErrHandlerTimeout = errors.New("handler timeout")
 	// ErrDraining ends the context of a handler that is still running when the drain deadline of a shutdown passes.
 	ErrDraining = errors.New("draining: the deadline of the shutdown passed")
 	// ErrOffsetCorrected ends the context of a handler whose queue was moved to another offset by the broker.

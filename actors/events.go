@@ -61,6 +61,11 @@ var eventStyles = map[messages.EventKind]eventStyle{
 	messages.EventKind_EVENT_KIND_OLDEST_IN_FLIGHT:       {logrus.WarnLevel, "a message is in flight for long and holds the committed offset back"},
 	messages.EventKind_EVENT_KIND_CALL_REFUSED:           {logrus.DebugLevel, "broker's request is not supported"},
 	messages.EventKind_EVENT_KIND_PULL_LOOP_SILENT:       {logrus.WarnLevel, "queue has not been pulled for long"},
+	messages.EventKind_EVENT_KIND_HANDLER_OVERDUE:        {logrus.WarnLevel, "handler runs longer than allowed; its context was ended"},
+	messages.EventKind_EVENT_KIND_LOCK_LOST:              {logrus.WarnLevel, "queue lock lost; locking it again"},
+	messages.EventKind_EVENT_KIND_QUEUE_SUSPENDED:        {logrus.WarnLevel, "queue suspended after a failure; the same message is handled again"},
+	messages.EventKind_EVENT_KIND_LOCK_PASSED_OVER:       {logrus.WarnLevel, "former owner did not give the queue up in time; going on without its lock"},
+	messages.EventKind_EVENT_KIND_LOCK_FAILED:            {logrus.WarnLevel, "queue lock not to be had; trying again"},
 	messages.EventKind_EVENT_KIND_CONFIGURATION_REJECTED: {logrus.ErrorLevel, "configuration rejected"},
 }
 

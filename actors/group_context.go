@@ -19,15 +19,18 @@ type groupContext struct {
 	offsets   kit.Ref
 	retries   kit.Ref
 	pool      *workpool.Pool
+	calls     *calls
 	// lanes of the pool, by topic.
 	lanes  map[string]*workpool.Lane
 	status *groupStatus
 }
 
 func newGroupContext(spec *GroupSpec) *groupContext {
+	running := &calls{}
 	g := &groupContext{
-		spec: spec, status: &groupStatus{retries: newHandBackLine()},
-		pool: workpool.New(workpool.Config{Workers: spec.Workers}), lanes: make(map[string]*workpool.Lane),
+		spec: spec, status: &groupStatus{retries: newHandBackLine()}, calls: running,
+		pool:  workpool.New(workpool.Config{Workers: spec.Workers, Context: running.join}),
+		lanes: make(map[string]*workpool.Lane),
 	}
 	for _, sub := range spec.groupData().GetSubscriptions() {
 		g.lanes[sub.GetTopic()] = g.pool.Lane(sub.GetTopic())

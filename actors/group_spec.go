@@ -30,8 +30,13 @@ type GroupSpec struct {
 	RevokeGrace time.Duration
 	// RedeliverAfter is the wait before a message is tried again here when neither hand-back nor fallback succeeded.
 	RedeliverAfter time.Duration
+	// HandlerTimeout is how long a handler may run; 0: as long as it likes.
+	HandlerTimeout time.Duration
 	Allocate       allocation.Strategy
 }
+
+// expires tells whether the messages of an overdue handler go back to the broker, whatever it says later.
+func (s *GroupSpec) expires() bool { return s.HandlerTimeout > 0 }
 
 // Limits bound what is pulled but not settled, for one queue.
 type Limits struct {

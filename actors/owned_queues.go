@@ -18,7 +18,7 @@ type ownedQueue struct {
 }
 
 func (a *Rebalancer) own(c *kit.Context, key messages.QueueKey, sub *messages.Subscription) {
-	q := newAssignment(key, sub)
+	q := newAssignment(key, sub, a.group.calls)
 	q.paused.Store(a.pausedAll || a.paused[key])
 	a.group.status.addQueue(q)
 	a.env.Memory.add(q)

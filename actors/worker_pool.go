@@ -1,15 +1,67 @@
 package actors
 
-import "github.com/troupe-mq/troupe/actors/kit"
+import (
+	"time"
 
-// WorkerPool is the place in the tree of the pool in which user code runs, and nothing else: Consumers submit to the pool
-// itself, because a hop for each hand-over would wake one goroutine more.
+	"github.com/troupe-mq/troupe/actors/kit"
+	"github.com/troupe-mq/troupe/messages"
+)
+
+// WorkerPool is the place in the tree of the pool in which user code runs, and watches over what runs there. Consumers submit
+// to the pool itself, because a hop for each hand-over would wake one goroutine more.
 //
 //	Owns        the pool's life
 //	Parent      ConsumerGroup
-//	In, out     nothing
+//	In          OverdueTick
+//	Out         HandBack to the RetrySender
+//	Invariants  a handler that runs longer than the group allows is told by its context, and its messages go back once
 //	Restart     the pool goes on
-type WorkerPool struct{}
+//	Source      ConsumeMessageConcurrentlyService.cleanExpireMsg (protocol.md 5.7)
+type WorkerPool struct {
+	env   *Env
+	group *groupContext
+}
+
+// Delay level with which messages of an overdue handler go back, as in Java.
+const overdueLevel = 3
+
+// A handler's time is looked at this often within the limit.
+const overdueLooks = 8
 
 // Receive handles one message.
-func (a *WorkerPool) Receive(*kit.Context, kit.Message) {}
+func (a *WorkerPool) Receive(c *kit.Context, m kit.Message) {
+	switch m := m.(type) {
+	case kit.Started:
+		a.watch(c, &messages.OverdueTick{})
+	case *messages.OverdueTick:
+		a.look()
+		a.watch(c, m)
+	}
+}
+
+func (a *WorkerPool) watch(c *kit.Context, tick *messages.OverdueTick) {
+	if limit := a.group.spec.HandlerTimeout; limit > 0 {
+		c.After(max(limit/overdueLooks, time.Millisecond), tick)
+	}
+}
+
+func (a *WorkerPool) look() {
+	for _, late := range a.group.calls.takeOverdue(time.Now(), a.group.spec.HandlerTimeout) {
+		h := late.h
+		ms := late.batch.Messages()[late.first:late.end]
+		a.env.Events.Record(&messages.Event{
+			Kind: messages.EventKind_EVENT_KIND_HANDLER_OVERDUE, Group: a.group.spec.Name, Queue: h.q.queue,
+			Offset: ms[0].GetQueueOffset(), MessageId: ms[0].MessageID(), Count: int64(len(ms)),
+			DelayMillis: a.group.spec.HandlerTimeout.Milliseconds(),
+		})
+		if !a.group.spec.expires() || !h.current() {
+			continue
+		}
+		for i := range ms {
+			if !late.batch.Settled(late.first + i) {
+				h.q.status.failed.Add(1)
+				h.handBack(late.batch, late.first+i, &ms[i], overdueLevel, ErrHandlerTimeout.Error())
+			}
+		}
+	}
+}

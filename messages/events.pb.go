@@ -69,6 +69,15 @@ const (
 	EventKind_EVENT_KIND_CALL_REFUSED           EventKind = 33
 	EventKind_EVENT_KIND_PULL_LOOP_SILENT       EventKind = 34
 	EventKind_EVENT_KIND_CONFIGURATION_REJECTED EventKind = 35
+	// A handler ran longer than its group allows; its context was ended.
+	EventKind_EVENT_KIND_HANDLER_OVERDUE EventKind = 36
+	// Directive: lock lost; the queue is not consumed until it is locked again.
+	EventKind_EVENT_KIND_LOCK_LOST EventKind = 37
+	// Directive: an orderly queue is suspended; the same message is handled again later.
+	EventKind_EVENT_KIND_QUEUE_SUSPENDED EventKind = 38
+	// A queue was begun without its lock, because the former owner did not give it up in time.
+	EventKind_EVENT_KIND_LOCK_PASSED_OVER EventKind = 39
+	EventKind_EVENT_KIND_LOCK_FAILED      EventKind = 40
 )
 
 // Enum value maps for EventKind.
@@ -110,6 +119,11 @@ var (
 		33: "EVENT_KIND_CALL_REFUSED",
 		34: "EVENT_KIND_PULL_LOOP_SILENT",
 		35: "EVENT_KIND_CONFIGURATION_REJECTED",
+		36: "EVENT_KIND_HANDLER_OVERDUE",
+		37: "EVENT_KIND_LOCK_LOST",
+		38: "EVENT_KIND_QUEUE_SUSPENDED",
+		39: "EVENT_KIND_LOCK_PASSED_OVER",
+		40: "EVENT_KIND_LOCK_FAILED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":            0,
@@ -148,6 +162,11 @@ var (
 		"EVENT_KIND_CALL_REFUSED":           33,
 		"EVENT_KIND_PULL_LOOP_SILENT":       34,
 		"EVENT_KIND_CONFIGURATION_REJECTED": 35,
+		"EVENT_KIND_HANDLER_OVERDUE":        36,
+		"EVENT_KIND_LOCK_LOST":              37,
+		"EVENT_KIND_QUEUE_SUSPENDED":        38,
+		"EVENT_KIND_LOCK_PASSED_OVER":       39,
+		"EVENT_KIND_LOCK_FAILED":            40,
 	}
 )
 
@@ -361,7 +380,8 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\afailure\x18\r \x01(\v2\x12.troupe.v1.FailureR\afailure\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x0e \x01(\tR\tmessageId\x12\x14\n" +
-	"\x05stack\x18\x0f \x01(\tR\x05stack*\xf4\b\n" +
+	"\x05stack\x18\x0f \x01(\tR\x05stack*\x8b\n" +
+	"\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19EVENT_KIND_CLIENT_STARTED\x10\x01\x12\x1e\n" +
@@ -399,7 +419,12 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\x1bEVENT_KIND_OLDEST_IN_FLIGHT\x10 \x12\x1b\n" +
 	"\x17EVENT_KIND_CALL_REFUSED\x10!\x12\x1f\n" +
 	"\x1bEVENT_KIND_PULL_LOOP_SILENT\x10\"\x12%\n" +
-	"!EVENT_KIND_CONFIGURATION_REJECTED\x10#B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
+	"!EVENT_KIND_CONFIGURATION_REJECTED\x10#\x12\x1e\n" +
+	"\x1aEVENT_KIND_HANDLER_OVERDUE\x10$\x12\x18\n" +
+	"\x14EVENT_KIND_LOCK_LOST\x10%\x12\x1e\n" +
+	"\x1aEVENT_KIND_QUEUE_SUSPENDED\x10&\x12\x1f\n" +
+	"\x1bEVENT_KIND_LOCK_PASSED_OVER\x10'\x12\x1a\n" +
+	"\x16EVENT_KIND_LOCK_FAILED\x10(B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
 	file_troupe_v1_events_proto_rawDescOnce sync.Once

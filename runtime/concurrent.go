@@ -30,6 +30,7 @@ func (g *ConcurrentGroup) spec(version int64) *actors.GroupSpec {
 	spec.Limits.Span = int64(c.MaxSpan)
 	spec.MaxReconsumes = int32(max(c.MaxRetries, 0))
 	spec.RedeliverAfter = c.RedeliverAfter
+	spec.HandlerTimeout = max(c.HandlerTimeout, 0)
 	spec.Allocate = allocation.Average{}
 	if c.Allocation == ByCircle {
 		spec.Allocate = allocation.Circle{}

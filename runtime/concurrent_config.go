@@ -33,12 +33,18 @@ type ConcurrentConfig struct {
 	// RedeliverAfter is the wait before a message is tried again in this process when the broker took neither its hand-back
 	// nor a copy. Default 5 s, as in Java.
 	RedeliverAfter time.Duration
+	// HandlerTimeout is how long a handler may run: then its context ends with ErrHandlerTimeout, its messages go back to the
+	// broker, once, and what it returns later changes nothing. Default 15 min (consumeTimeout), 1 ms to 24 h; NoTimeout for none.
+	HandlerTimeout time.Duration
 	// LongPoll is how long the broker may hold a pull when there is nothing new. Default 15 s (brokerSuspendMaxTimeMillis).
 	LongPoll time.Duration
 }
 
 // NoRetries as ConcurrentConfig.MaxRetries sends a message to the dead letter topic at its first failure.
 const NoRetries = -1
+
+// NoTimeout as HandlerTimeout lets handlers run as long as they like.
+const NoTimeout time.Duration = -1
 
 // Defaults of ConcurrentConfig.
 const (
@@ -51,6 +57,7 @@ const (
 	DefaultRevokeGrace    = 5 * time.Second
 	DefaultRedeliverAfter = 5 * time.Second
 	DefaultLongPoll       = 15 * time.Second
+	DefaultHandlerTimeout = 15 * time.Minute
 )
 
 func (c ConcurrentConfig) withDefaults() ConcurrentConfig {
@@ -63,6 +70,7 @@ func (c ConcurrentConfig) withDefaults() ConcurrentConfig {
 	c.RevokeGrace = or(c.RevokeGrace, DefaultRevokeGrace)
 	c.RedeliverAfter = or(c.RedeliverAfter, DefaultRedeliverAfter)
 	c.LongPoll = or(c.LongPoll, DefaultLongPoll)
+	c.HandlerTimeout = or(c.HandlerTimeout, DefaultHandlerTimeout)
 	return c
 }
 
@@ -71,6 +79,9 @@ func (c ConcurrentConfig) check(group string, f *faults) {
 	c.consumption().check(at, f)
 	f.number(at("MaxSpan"), c.MaxSpan, 1, 65535)
 	f.number(at("MaxRetries"), c.MaxRetries, NoRetries, 1<<20)
+	if c.HandlerTimeout != NoTimeout {
+		f.duration(at("HandlerTimeout"), c.HandlerTimeout, time.Millisecond, 24*time.Hour)
+	}
 	f.duration(at("RedeliverAfter"), c.RedeliverAfter, 10*time.Millisecond, time.Hour)
 	if c.Allocation < Averagely || c.Allocation > ByCircle {
 		f.add(at("Allocation"), c.Allocation, "must be Averagely or ByCircle")
