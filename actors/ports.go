@@ -42,6 +42,7 @@ type Link interface {
 	OffsetPort
 	PullPort
 	SendPort
+	LockPort
 	// Facts tells the state of every known connection.
 	Facts() []*messages.ConnectionFacts
 	// KeepBrokers closes connections to broker addresses that are not in the list. Name servers are not affected.
@@ -109,4 +110,14 @@ type SendPort interface {
 	EncodeBatch(ms []*messages.Message) ([]byte, error)
 	// UniqueID makes a client-side message id (UNIQ_KEY).
 	UniqueID() string
+}
+
+// LockPort locks queues for a group at their broker. A lock that is not renewed ends by itself after 60 s; a broker that
+// restarts forgets all (protocol.md 7.6).
+type LockPort interface {
+	// Lock asks for queues of one broker, new ones and those held already (41). It gives those that this client holds now;
+	// others hold what is missing.
+	Lock(ctx context.Context, address, group string, queues []*messages.Queue) ([]*messages.Queue, error)
+	// Unlock gives back what a client holds of the queues (42); client is this one's id or that of a member that is gone.
+	Unlock(ctx context.Context, address, group, client string, queues []*messages.Queue) error
 }

@@ -22,6 +22,7 @@ type Cluster struct {
 	queues  map[messages.QueueKey]*storedQueue
 	offsets map[string]map[messages.QueueKey]int64
 	members map[string][]string
+	locks   map[lockKey]heldLock
 	down    map[string]*Answer
 	moved   map[string]string // addresses of masters, by broker
 	rules   []*ruleEntry
@@ -41,7 +42,7 @@ func New() *Cluster {
 	return &Cluster{
 		made: time.Now(), routes: make(map[string]*messages.TopicRoute), queues: make(map[messages.QueueKey]*storedQueue),
 		offsets: make(map[string]map[messages.QueueKey]int64), members: make(map[string][]string), down: make(map[string]*Answer),
-		moved: make(map[string]string),
+		moved: make(map[string]string), locks: make(map[lockKey]heldLock),
 	}
 }
 

@@ -25,6 +25,8 @@ const (
 	Decode     Op = "Decode"
 	SendBack   Op = "SendBack"
 	Send       Op = "Send"
+	Lock       Op = "Lock"
+	Unlock     Op = "Unlock"
 	Cancel     Op = "Cancel"
 	Close      Op = "Close"
 	Keep       Op = "Keep"
@@ -43,7 +45,8 @@ type Call struct {
 	Group, Topic string
 	Queue        messages.QueueKey
 	Offset       int64
-	// Request is the whole request: *messages.Heartbeat, PullRequest, SendBack, SendRequest or PullReply (Decode).
+	// Request is the whole request: *messages.Heartbeat, PullRequest, SendBack, SendRequest, PullReply (Decode), or the queues
+	// as []messages.QueueKey (Lock, Unlock).
 	Request any
 	// Err is how it ended.
 	Err error
@@ -60,7 +63,8 @@ type Answer struct {
 	Err    error
 	// Panic, if not nil, is the value the call panics with.
 	Panic any
-	// Value replaces the result: []string (Members), int64 (offsets), *messages.TopicRoute, *messages.PullReply.
+	// Value replaces the result: []string (Members), int64 (offsets), *messages.TopicRoute, *messages.PullReply,
+	// []*messages.Queue (Lock).
 	Value any
 }
 

@@ -26,6 +26,7 @@ const (
 	commitTimeout    = 5 * time.Second
 	boundsTimeout    = 6 * time.Second
 	sendBackTimeout  = 5 * time.Second
+	lockTimeout      = time.Second
 	sendTimeout      = 3 * time.Second
 	pullTimeout      = 30 * time.Second
 )
