@@ -11,8 +11,8 @@ import (
 //
 //	Owns        the assignment: cursor, window and status, which survive restarts of the two below
 //	Parent      Rebalancer
-//	In          StartLocated, StartRetry, OffsetIllegal, Discarded, ConsumerRestarted, Pause, Resume, Revoke, Drained,
-//	            OffsetPersisted, persistOverdue, ChildStopped
+//	In          StartLocated, StartRetry, OffsetIllegal, ResetOffset, Discarded, ConsumerRestarted, Pause, Resume, Revoke,
+//	            Drained, OffsetPersisted, persistOverdue, ChildStopped
 //	Out         LocateStart, trackOffset, PersistOffset to the OffsetPersister; StartAt, Drain to the Consumer;
 //	            StopPulling, Resume to the Puller; QueueRevoked to the parent
 //	States      locating, running, correcting, draining, persisting, revoked
@@ -30,6 +30,9 @@ type AssignedQueue struct {
 	failures int
 	// discarding says that the Consumer was told to start at another offset and has not answered yet.
 	discarding bool
+	// order numbers what the Consumer was told; asked says that the present one came from an administrator.
+	order int64
+	asked bool
 	// insisted counts the corrections in a row after which the broker refused the very offset it had given.
 	insisted int
 	outcome  *messages.QueueRevoked
@@ -72,13 +75,17 @@ func (a *AssignedQueue) Receive(c *kit.Context, m kit.Message) {
 	case kit.Started:
 		a.start(c)
 	case *messages.StartRetry:
-		a.locate(c)
+		if a.phase() == phaseLocating {
+			a.locate(c)
+		}
 	case *messages.StartLocated:
 		a.located(c, m)
 	case *messages.OffsetIllegal:
 		a.correct(c, m)
+	case *messages.ResetOffset:
+		a.reset(c, m.GetOffset())
 	case *messages.Discarded:
-		a.discarded(c, m.GetOffset())
+		a.discarded(c, m)
 	case *messages.ConsumerRestarted:
 		a.rewind(c, m.GetNext())
 	case *messages.Pause:
@@ -141,11 +148,16 @@ func (a *AssignedQueue) located(c *kit.Context, m *messages.StartLocated) {
 		return
 	}
 	a.failures = 0
-	a.q.startAt(m.GetOffset())
 	persisted := m.GetOffset()
 	if m.GetOrigin() != "stored" {
 		persisted = -1 // nothing is stored yet: the first tick stores where the group began
 	}
+	a.begin(c, m.GetOffset(), persisted, m.GetOrigin())
+}
+
+// begin starts consumption at an offset; persisted is what the cluster has, -1 for nothing.
+func (a *AssignedQueue) begin(c *kit.Context, offset, persisted int64, origin string) {
+	a.q.startAt(offset)
 	a.q.status.persisted.Store(persisted)
 	c.Tell(a.group.offsets, &trackOffset{key: a.q.key, status: a.q.status, start: persisted})
 	a.q.status.phase.set(phaseRunning)
@@ -156,7 +168,7 @@ func (a *AssignedQueue) located(c *kit.Context, m *messages.StartLocated) {
 	a.spawnPuller(c)
 	a.env.Events.Record(&messages.Event{
 		Kind: messages.EventKind_EVENT_KIND_QUEUE_ASSIGNED, Group: a.group.spec.Name, Queue: a.q.queue,
-		Offset: m.GetOffset(), Text: m.GetOrigin(),
+		Offset: offset, Text: origin,
 	})
 }
 
@@ -204,14 +216,53 @@ func (a *AssignedQueue) correct(c *kit.Context, m *messages.OffsetIllegal) {
 		a.insisted = 0
 	}
 	a.restartPuller(c, m.GetNextOffset())
-	a.discarding = true
-	c.Tell(a.consumer, &messages.StartAt{Offset: m.GetNextOffset()})
+	a.discard(c, false)
+}
+
+// reset is the directive of an administrator: the queue goes on at another offset, whatever it is doing. Results of what was
+// pulled before do not count; on the way out the offset is what stays behind.
+func (a *AssignedQueue) reset(c *kit.Context, offset int64) {
+	before := a.q.status.committed.Load()
+	switch a.phase() {
+	case phaseLocating:
+		a.begin(c, offset, -1, "reset")
+		c.Tell(a.group.offsets, &messages.PersistOffset{Queue: a.q.queue, Offset: offset})
+	case phaseRunning, phaseCorrecting:
+		a.insisted = 0
+		a.restartPuller(c, offset)
+		a.discard(c, true)
+	case phaseDraining:
+		a.q.correction = offset
+		a.discard(c, true)
+	case phasePersisting:
+		a.final = offset
+		a.persistFinal(c)
+	default:
+		return
+	}
+	a.env.Events.Record(&messages.Event{
+		Kind: messages.EventKind_EVENT_KIND_OFFSET_RESET, Group: a.group.spec.Name, Queue: a.q.queue,
+		PreviousOffset: before, Offset: offset,
+	})
+}
+
+// discard tells the Consumer to forget everything and to begin again at the correction.
+func (a *AssignedQueue) discard(c *kit.Context, asked bool) {
+	a.discarding, a.asked = true, asked
+	a.order++
+	c.Tell(a.consumer, &messages.StartAt{Offset: a.q.correction, Order: a.order})
 }
 
 // discarded goes on with the correction: only now can no pull or tick carry the old committed offset after the new one.
-func (a *AssignedQueue) discarded(c *kit.Context, offset int64) {
+func (a *AssignedQueue) discarded(c *kit.Context, m *messages.Discarded) {
+	if !a.discarding || m.GetOrder() != a.order {
+		return // a younger order is under way, or this one was given twice
+	}
 	a.discarding = false
-	c.Tell(a.group.offsets, &messages.PersistOffset{Queue: a.q.queue, Offset: offset})
+	if a.phase() != phaseCorrecting {
+		return // on its way out: the final offset says it
+	}
+	c.Tell(a.group.offsets, &messages.PersistOffset{Queue: a.q.queue, Offset: m.GetOffset(), Insist: a.asked})
 	a.resume(c)
 }
 
@@ -230,7 +281,7 @@ func (a *AssignedQueue) resume(c *kit.Context) {
 func (a *AssignedQueue) rewind(c *kit.Context, next int64) {
 	switch {
 	case a.discarding: // the Consumer may have failed over the StartAt
-		c.Tell(a.consumer, &messages.StartAt{Offset: a.q.correction})
+		c.Tell(a.consumer, &messages.StartAt{Offset: a.q.correction, Order: a.order})
 	case a.phase() == phaseRunning:
 		a.restartPuller(c, next)
 	}
@@ -270,6 +321,9 @@ func (a *AssignedQueue) drained(c *kit.Context, m *messages.Drained) {
 	}
 	a.outcome = &messages.QueueRevoked{Queue: a.q.queue, Abandoned: m.GetAbandoned()}
 	a.final = m.GetCommitted()
+	if a.discarding {
+		a.final = a.q.correction // a reset overtook the drain
+	}
 	a.q.status.phase.set(phasePersisting)
 	a.persistFinal(c)
 }

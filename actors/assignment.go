@@ -20,6 +20,7 @@ type assignment struct {
 	queue        *messages.Queue
 	subscription *messages.Subscription
 	status       *queueStatus
+	rates        *topicRates
 
 	window *processqueue.Window
 	// cursor is the next offset to pull; requests numbers the pulls over all incarnations.
@@ -54,8 +55,11 @@ type assignment struct {
 	redeliver   []*work
 }
 
-func newAssignment(key messages.QueueKey, sub *messages.Subscription, calls *calls) *assignment {
-	return &assignment{key: key, queue: key.Queue(), subscription: sub, status: &queueStatus{key: key}, calls: calls}
+func newAssignment(key messages.QueueKey, sub *messages.Subscription, group *groupContext) *assignment {
+	return &assignment{
+		key: key, queue: key.Queue(), subscription: sub, status: &queueStatus{key: key}, calls: group.calls,
+		rates: group.status.ratesOf(key.Topic),
+	}
 }
 
 // reset prepares for a (new) incarnation of the AssignedQueue.
@@ -78,7 +82,9 @@ func (q *assignment) startAt(offset int64) {
 	q.transitBytes.Store(0)
 	q.status.next.Store(offset)
 	q.status.committed.Store(offset)
-	q.status.lastPull.Store(time.Now().UnixMilli())
+	now := time.Now().UnixMilli()
+	q.status.lastPull.Store(now)
+	q.status.lastConsumed.Store(now)
 	q.status.window.Store(q.window)
 }
 

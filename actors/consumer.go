@@ -37,6 +37,8 @@ type Consumer struct {
 	puller      kit.Ref
 	redelivery  *kit.Timer
 	drained     bool
+	// unearned are messages settled without success that the window has not freed yet.
+	unearned int64
 	drainCancel bool
 }
 
@@ -67,7 +69,10 @@ func (a *Consumer) Receive(c *kit.Context, m kit.Message) {
 		a.advance(c)
 	case *messages.StartAt:
 		a.startAt(m.GetOffset())
-		c.Tell(c.Parent(), &messages.Discarded{Offset: m.GetOffset()})
+		c.Tell(c.Parent(), &messages.Discarded{Offset: m.GetOffset(), Order: m.GetOrder()})
+		if a.q.drain != nil {
+			a.advance(c) // there is nothing left to wait for, but handlers that still run
+		}
 	case *handedBack:
 		a.handedBack(c, m)
 	case *messages.Redeliver:
@@ -130,6 +135,8 @@ func (a *Consumer) place(c *kit.Context, m *messages.Pulled) (placed bool) {
 	if err != nil {
 		panic(err)
 	}
+	q.rates.gotMessages(batch.Len())
+	q.status.lastConsumed.Store(time.Now().UnixMilli())
 	q.unsubmitted = newWork(c.Self(), a, batch)
 	a.leaveOut(batch)
 	q.unsubmitted.submit()
@@ -171,6 +178,7 @@ func (a *Consumer) leaveOut(batch *processqueue.Batch) {
 		if !ms[i].HasTag(a.sub.Subscription.GetTags()) {
 			// No edge is lost: pulled looks at the window afterwards.
 			_ = batch.Settle(i)
+			a.unearned++
 		}
 	}
 }
@@ -187,7 +195,13 @@ func (a *Consumer) moved(c *kit.Context) {
 	q := a.q
 	committed, freed, _ := q.window.Advance()
 	q.status.committed.Store(committed)
-	q.status.consumed.Add(int64(freed))
+	if freed > 0 {
+		q.status.consumed.Add(int64(freed))
+		q.status.lastConsumed.Store(time.Now().UnixMilli())
+		idle := min(a.unearned, int64(freed))
+		a.unearned -= idle
+		q.rates.settledWell(int64(freed) - idle)
+	}
 	if m, at := q.window.Oldest(); m != nil {
 		q.status.oldest.Store(at.UnixMilli())
 	} else {
@@ -206,10 +220,8 @@ func (a *Consumer) startAt(offset int64) {
 	q.newScope()
 	q.window.Reset(offset)
 	q.started.Store(-1)
-	q.redeliver = nil
-	q.transitMessages.Store(0)
-	q.transitBytes.Store(0)
-	q.status.committed.Store(offset)
+	q.redeliver, a.unearned = nil, 0
+	q.status.committed.Store(offset) // what is in transit is counted when it comes out of the mailbox
 	q.status.oldest.Store(0)
 }
 
@@ -218,6 +230,7 @@ func (a *Consumer) handedBack(c *kit.Context, m *handedBack) {
 	if m.epoch == a.q.epoch.Load() {
 		if m.reply.GetFailure() == nil {
 			_ = m.batch.Settle(m.index) // advance follows at once
+			a.unearned++
 		} else {
 			a.q.redeliver = append(a.q.redeliver, newSingle(c.Self(), a, m.batch, m.index))
 			if a.redelivery == nil {

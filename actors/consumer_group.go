@@ -11,7 +11,7 @@ import (
 //
 //	Owns        the group's actors; the tables that survive their restarts
 //	Parent      ClientInstance
-//	In          Announced, MembersChanged, PauseQueues, ResumeQueues, SetWorkers, GroupReady, GroupNotReady, StopGroup, AllRevoked,
+//	In          Announced, MembersChanged, PauseQueues, ResumeQueues, ResetOffsets, SetWorkers, GroupReady, GroupNotReady, StopGroup, AllRevoked,
 //	            Withdrawn
 //	Out         AnnounceGroup, WithdrawGroup to the heartbeat; RevokeAll to the Rebalancer; GroupReady, GroupNotReady,
 //	            GroupStopped to the parent
@@ -41,7 +41,7 @@ func (a *ConsumerGroup) Receive(c *kit.Context, m kit.Message) {
 	switch m := m.(type) {
 	case kit.Started:
 		a.start(c)
-	case *messages.Announced, *messages.MembersChanged, *messages.PauseQueues, *messages.ResumeQueues:
+	case *messages.Announced, *messages.MembersChanged, *messages.PauseQueues, *messages.ResumeQueues, *messages.ResetOffsets:
 		c.Tell(a.rebalancer, m)
 	case *messages.SetWorkers:
 		a.group.pool.SetWorkers(int(m.GetWorkers()))

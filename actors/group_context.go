@@ -28,7 +28,7 @@ type groupContext struct {
 func newGroupContext(spec *GroupSpec) *groupContext {
 	running := &calls{}
 	g := &groupContext{
-		spec: spec, status: &groupStatus{retries: newHandBackLine()}, calls: running,
+		spec: spec, status: &groupStatus{retries: newHandBackLine(), rates: make(map[string]*topicRates)}, calls: running,
 		pool:  workpool.New(workpool.Config{Workers: spec.Workers, Context: running.join}),
 		lanes: make(map[string]*workpool.Lane),
 	}
@@ -48,6 +48,19 @@ type groupStatus struct {
 	mu      sync.Mutex
 	queues  []*assignment
 	members []string
+	rates   map[string]*topicRates
+}
+
+// ratesOf gives the rates of a topic; they outlive its queues.
+func (s *groupStatus) ratesOf(topic string) *topicRates {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rates[topic]
+	if r == nil {
+		r = newTopicRates()
+		s.rates[topic] = r
+	}
+	return r
 }
 
 func (s *groupStatus) addQueue(q *assignment) {

@@ -70,33 +70,41 @@ func (h *handling) call(slot *callSlot, call runningCall, m *messages.Message, f
 	if !ok {
 		return errNotCalled
 	}
-	ended := false
 	defer func() {
-		late := slot.leave()
-		if !ended {
-			value := recover()
-			if value == nil {
-				value = errors.New("the handler ended its goroutine (runtime.Goexit)")
-			}
-			stack := debug.Stack()
-			err = &PanicError{Value: value, Stack: stack}
-			h.env.Events.Record(&messages.Event{
-				Kind: messages.EventKind_EVENT_KIND_HANDLER_PANICKED, Group: h.group.spec.Name, Queue: h.q.queue,
-				Offset: m.GetQueueOffset(), MessageId: m.MessageID(), Text: fmt.Sprint(value), Stack: string(stack),
-			})
-		}
-		if late && h.group.spec.expires() {
+		if slot.leave() && h.group.spec.expires() {
 			err = errTooLate
 		}
 	}()
-	err = f(ctx)
+	return h.group.guard(h.env, m, func() error { return f(ctx) })
+}
+
+// guard runs user code for a message. A panic becomes a *PanicError and an event.
+func (g *groupContext) guard(env *Env, m *messages.Message, f func() error) (err error) {
+	ended := false
+	defer func() {
+		if ended {
+			return
+		}
+		value := recover()
+		if value == nil {
+			value = errors.New("the handler ended its goroutine (runtime.Goexit)")
+		}
+		stack := debug.Stack()
+		err = &PanicError{Value: value, Stack: stack}
+		env.Events.Record(&messages.Event{
+			Kind: messages.EventKind_EVENT_KIND_HANDLER_PANICKED, Group: g.spec.Name,
+			Queue:  &messages.Queue{Topic: m.GetTopic(), Broker: m.GetBroker(), Id: m.GetQueueId()},
+			Offset: m.GetQueueOffset(), MessageId: m.MessageID(), Text: fmt.Sprint(value), Stack: string(stack),
+		})
+	}()
+	err = f()
 	ended = true
 	return err
 }
 
 // attemptFailed notes a failed attempt.
 func (h *handling) attemptFailed(m *messages.Message, err error) {
-	h.q.status.failed.Add(1)
+	h.q.countFailure()
 	h.env.Events.Record(&messages.Event{
 		Kind: messages.EventKind_EVENT_KIND_HANDLER_FAILED, Group: h.group.spec.Name, Queue: h.q.queue,
 		Offset: m.GetQueueOffset(), MessageId: m.MessageID(), Text: err.Error(), Count: int64(m.GetReconsumeTimes()),

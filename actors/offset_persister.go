@@ -238,12 +238,13 @@ func (a *OffsetPersister) commit(ctx context.Context, m *messages.PersistOffset)
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 	err = a.env.Link.Commit(ctx, addr, a.group, m.GetQueue(), m.GetOffset())
-	if err != nil || !m.GetFinal() {
+	if err != nil || !m.GetFinal() && !m.GetInsist() {
 		return err
 	}
-	// The queue's last pull may have carried an older offset, and a broker works pulls and commits off on different threads:
+	// The queue's last pull may have carried another offset, and a broker works pulls and commits off on different threads:
 	// the last word is worth a second look.
-	if stored, err := a.env.Link.Committed(ctx, addr, a.group, m.GetQueue()); err == nil && stored < m.GetOffset() {
+	stored, err := a.env.Link.Committed(ctx, addr, a.group, m.GetQueue())
+	if err == nil && (stored < m.GetOffset() || m.GetInsist() && stored != m.GetOffset()) {
 		return a.env.Link.Commit(ctx, addr, a.group, m.GetQueue(), m.GetOffset())
 	}
 	return nil

@@ -18,7 +18,7 @@ type ownedQueue struct {
 }
 
 func (a *Rebalancer) own(c *kit.Context, key messages.QueueKey, sub *messages.Subscription) {
-	q := newAssignment(key, sub, a.group.calls)
+	q := newAssignment(key, sub, a.group)
 	q.paused.Store(a.pausedAll || a.paused[key])
 	a.group.status.addQueue(q)
 	a.env.Memory.add(q)
@@ -84,6 +84,15 @@ func (a *Rebalancer) pause(c *kit.Context, queues []*messages.Queue, paused bool
 		a.paused[q.Key()] = paused
 		if owned := a.queues[q.Key()]; owned != nil {
 			c.Tell(owned.ref, m)
+		}
+	}
+}
+
+// reset passes on where queues shall go on; those that another member owns are that one's business.
+func (a *Rebalancer) reset(c *kit.Context, m *messages.ResetOffsets) {
+	for _, to := range m.GetOffsets() {
+		if owned := a.queues[to.GetQueue().Key()]; owned != nil {
+			c.Tell(owned.ref, &messages.ResetOffset{Offset: to.GetOffset()})
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (a *Puller) start(c *kit.Context) {
 
 // pull sends the next pull if none is out and nothing forbids it; otherwise a timer or a Credit tries again.
 func (a *Puller) pull(c *kit.Context) {
-	if a.cancel != nil || a.illegal || a.stopping {
+	if a.cancel != nil || a.illegal || a.stopping || a.q.halted.Load() {
 		return
 	}
 	if a.q.paused.Load() {
@@ -169,6 +169,9 @@ func (a *Puller) answered(c *kit.Context, m *messages.PullAnswered) {
 		})
 	case next > a.offset:
 		a.empties = 0
+		if reply.GetStatus() == messages.PullStatus_PULL_STATUS_FOUND {
+			a.q.rates.tookPull(time.Since(a.sentAt))
+		}
 		a.q.handOver(next, int64(len(reply.GetRecords())), next-a.offset)
 		a.passOn(c, &messages.Pulled{Offset: a.offset, Reply: reply})
 	case time.Since(a.sentAt) < heldAtLeast && a.group.spec.Suspend > heldAtLeast:

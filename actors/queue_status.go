@@ -22,6 +22,8 @@ type queueStatus struct {
 	lastPull  atomic.Int64
 	consumed  atomic.Int64
 	failed    atomic.Int64
+	// lastConsumed is when messages were last handed to the workers or settled.
+	lastConsumed atomic.Int64
 	// oldest is when the oldest unsettled message was pulled, in milliseconds since the epoch; 0 if there is none.
 	oldest atomic.Int64
 	window atomic.Pointer[processqueue.Window]
@@ -65,6 +67,12 @@ func (s *queueStatus) heldBytes() int64 {
 	return bytes
 }
 
+// countFailure notes a failed attempt.
+func (q *assignment) countFailure() {
+	q.status.failed.Add(1)
+	q.rates.failedOnce()
+}
+
 // facts gives the snapshot for the topology.
 func (q *assignment) facts(limits Limits, now time.Time) *messages.QueueFacts {
 	s := q.status
@@ -73,7 +81,7 @@ func (q *assignment) facts(limits Limits, now time.Time) *messages.QueueFacts {
 		NextOffset: s.next.Load(), CommittedOffset: s.committed.Load(), PersistedOffset: s.persisted.Load(),
 		BrokerMinOffset: s.brokerMin.Load(), BrokerMaxOffset: s.brokerMax.Load(), LastPullAt: s.lastPull.Load(),
 		Consumed: s.consumed.Load(), Failed: s.failed.Load(), InFlight: q.running.Load(),
-		OldestAgeMillis: s.oldestAge(now).Milliseconds(),
+		OldestAgeMillis: s.oldestAge(now).Milliseconds(), LastConsumedAt: s.lastConsumed.Load(),
 	}
 	if f.BrokerMaxOffset > f.CommittedOffset {
 		f.Lag = f.BrokerMaxOffset - f.CommittedOffset

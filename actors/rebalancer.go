@@ -18,8 +18,8 @@ import (
 //	Owns        the assignment of one group; the AssignedQueues
 //	Parent      ConsumerGroup
 //	In          Announced, RouteChanged, MembersChanged, RebalanceTick, RebalanceSoon, MembersListed, QueueRevoked,
-//	            PauseQueues, ResumeQueues, RevokeAll, ChildStopped
-//	Out         WatchTopic, RefreshRoute to routes; BeatNow to the heartbeat; Revoke, Pause, Resume to AssignedQueues;
+//	            PauseQueues, ResumeQueues, ResetOffsets, RevokeAll, ChildStopped
+//	Out         WatchTopic, RefreshRoute to routes; BeatNow to the heartbeat; Revoke, Pause, Resume, ResetOffset to AssignedQueues;
 //	            GroupReady, GroupNotReady, AllRevoked to the parent
 //	States      unannounced, idle, listing, revoking all
 //	Invariants  one round at a time; member lists that fail, are empty or lack ourselves change nothing; a queue is
@@ -98,6 +98,8 @@ func (a *Rebalancer) Receive(c *kit.Context, m kit.Message) {
 		a.queueStopped(c, m)
 	case *messages.PauseQueues:
 		a.pause(c, m.GetQueues(), true)
+	case *messages.ResetOffsets:
+		a.reset(c, m)
 	case *messages.ResumeQueues:
 		a.pause(c, m.GetQueues(), false)
 	case *messages.RevokeAll:

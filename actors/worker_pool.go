@@ -59,7 +59,7 @@ func (a *WorkerPool) look() {
 		}
 		for i := range ms {
 			if !late.batch.Settled(late.first + i) {
-				h.q.status.failed.Add(1)
+				h.q.countFailure()
 				h.handBack(late.batch, late.first+i, &ms[i], overdueLevel, ErrHandlerTimeout.Error())
 			}
 		}

@@ -1003,145 +1003,6 @@ func (x *SendReceipt) GetUniqueIds() []string {
 	return nil
 }
 
-// BrokerCall is a request that a broker makes of the client.
-type BrokerCall struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Request code: 40, 220, 221, 307, 309.
-	Code          int32             `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
-	Address       string            `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	Fields        map[string]string `protobuf:"bytes,3,rep,name=fields,proto3" json:"fields,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Body          []byte            `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
-	OneWay        bool              `protobuf:"varint,5,opt,name=one_way,json=oneWay,proto3" json:"one_way,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *BrokerCall) Reset() {
-	*x = BrokerCall{}
-	mi := &file_troupe_v1_cluster_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *BrokerCall) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*BrokerCall) ProtoMessage() {}
-
-func (x *BrokerCall) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_cluster_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use BrokerCall.ProtoReflect.Descriptor instead.
-func (*BrokerCall) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *BrokerCall) GetCode() int32 {
-	if x != nil {
-		return x.Code
-	}
-	return 0
-}
-
-func (x *BrokerCall) GetAddress() string {
-	if x != nil {
-		return x.Address
-	}
-	return ""
-}
-
-func (x *BrokerCall) GetFields() map[string]string {
-	if x != nil {
-		return x.Fields
-	}
-	return nil
-}
-
-func (x *BrokerCall) GetBody() []byte {
-	if x != nil {
-		return x.Body
-	}
-	return nil
-}
-
-func (x *BrokerCall) GetOneWay() bool {
-	if x != nil {
-		return x.OneWay
-	}
-	return false
-}
-
-// BrokerCallReply answers a BrokerCall.
-type BrokerCallReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Code          int32                  `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
-	Remark        string                 `protobuf:"bytes,2,opt,name=remark,proto3" json:"remark,omitempty"`
-	Body          []byte                 `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *BrokerCallReply) Reset() {
-	*x = BrokerCallReply{}
-	mi := &file_troupe_v1_cluster_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *BrokerCallReply) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*BrokerCallReply) ProtoMessage() {}
-
-func (x *BrokerCallReply) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_cluster_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use BrokerCallReply.ProtoReflect.Descriptor instead.
-func (*BrokerCallReply) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *BrokerCallReply) GetCode() int32 {
-	if x != nil {
-		return x.Code
-	}
-	return 0
-}
-
-func (x *BrokerCallReply) GetRemark() string {
-	if x != nil {
-		return x.Remark
-	}
-	return ""
-}
-
-func (x *BrokerCallReply) GetBody() []byte {
-	if x != nil {
-		return x.Body
-	}
-	return nil
-}
-
 // ConnectionChanged tells that a connection to an address was made or lost.
 type ConnectionChanged struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1154,7 +1015,7 @@ type ConnectionChanged struct {
 
 func (x *ConnectionChanged) Reset() {
 	*x = ConnectionChanged{}
-	mi := &file_troupe_v1_cluster_proto_msgTypes[10]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1166,7 +1027,7 @@ func (x *ConnectionChanged) String() string {
 func (*ConnectionChanged) ProtoMessage() {}
 
 func (x *ConnectionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_cluster_proto_msgTypes[10]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1179,7 +1040,7 @@ func (x *ConnectionChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectionChanged.ProtoReflect.Descriptor instead.
 func (*ConnectionChanged) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ConnectionChanged) GetAddress() string {
@@ -1284,21 +1145,7 @@ const file_troupe_v1_cluster_proto_rawDesc = "" +
 	"\fqueue_offset\x18\x03 \x01(\x03R\vqueueOffset\x12\x16\n" +
 	"\x06caveat\x18\x04 \x01(\tR\x06caveat\x12\x1d\n" +
 	"\n" +
-	"unique_ids\x18\x05 \x03(\tR\tuniqueIds\"\xdd\x01\n" +
-	"\n" +
-	"BrokerCall\x12\x12\n" +
-	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\x129\n" +
-	"\x06fields\x18\x03 \x03(\v2!.troupe.v1.BrokerCall.FieldsEntryR\x06fields\x12\x12\n" +
-	"\x04body\x18\x04 \x01(\fR\x04body\x12\x17\n" +
-	"\aone_way\x18\x05 \x01(\bR\x06oneWay\x1a9\n" +
-	"\vFieldsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"Q\n" +
-	"\x0fBrokerCallReply\x12\x12\n" +
-	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
-	"\x06remark\x18\x02 \x01(\tR\x06remark\x12\x12\n" +
-	"\x04body\x18\x03 \x01(\fR\x04body\"U\n" +
+	"unique_ids\x18\x05 \x03(\tR\tuniqueIds\"U\n" +
 	"\x11ConnectionChanged\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x12\x16\n" +
@@ -1338,7 +1185,7 @@ func file_troupe_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_troupe_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_troupe_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_troupe_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_troupe_v1_cluster_proto_goTypes = []any{
 	(FilterKind)(0),           // 0: troupe.v1.FilterKind
 	(ConsumeFrom)(0),          // 1: troupe.v1.ConsumeFrom
@@ -1352,11 +1199,8 @@ var file_troupe_v1_cluster_proto_goTypes = []any{
 	(*SendBack)(nil),          // 9: troupe.v1.SendBack
 	(*SendRequest)(nil),       // 10: troupe.v1.SendRequest
 	(*SendReceipt)(nil),       // 11: troupe.v1.SendReceipt
-	(*BrokerCall)(nil),        // 12: troupe.v1.BrokerCall
-	(*BrokerCallReply)(nil),   // 13: troupe.v1.BrokerCallReply
-	(*ConnectionChanged)(nil), // 14: troupe.v1.ConnectionChanged
-	nil,                       // 15: troupe.v1.BrokerCall.FieldsEntry
-	(*Queue)(nil),             // 16: troupe.v1.Queue
+	(*ConnectionChanged)(nil), // 12: troupe.v1.ConnectionChanged
+	(*Queue)(nil),             // 13: troupe.v1.Queue
 }
 var file_troupe_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: troupe.v1.Subscription.kind:type_name -> troupe.v1.FilterKind
@@ -1364,18 +1208,17 @@ var file_troupe_v1_cluster_proto_depIdxs = []int32{
 	1,  // 2: troupe.v1.GroupData.consume_from:type_name -> troupe.v1.ConsumeFrom
 	4,  // 3: troupe.v1.GroupData.subscriptions:type_name -> troupe.v1.Subscription
 	5,  // 4: troupe.v1.Heartbeat.groups:type_name -> troupe.v1.GroupData
-	16, // 5: troupe.v1.PullRequest.queue:type_name -> troupe.v1.Queue
+	13, // 5: troupe.v1.PullRequest.queue:type_name -> troupe.v1.Queue
 	4,  // 6: troupe.v1.PullRequest.subscription:type_name -> troupe.v1.Subscription
 	0,  // 7: troupe.v1.PullRequest.kind:type_name -> troupe.v1.FilterKind
 	3,  // 8: troupe.v1.PullReply.status:type_name -> troupe.v1.PullStatus
-	16, // 9: troupe.v1.SendRequest.queue:type_name -> troupe.v1.Queue
-	16, // 10: troupe.v1.SendReceipt.queue:type_name -> troupe.v1.Queue
-	15, // 11: troupe.v1.BrokerCall.fields:type_name -> troupe.v1.BrokerCall.FieldsEntry
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	13, // 9: troupe.v1.SendRequest.queue:type_name -> troupe.v1.Queue
+	13, // 10: troupe.v1.SendReceipt.queue:type_name -> troupe.v1.Queue
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_troupe_v1_cluster_proto_init() }
@@ -1390,7 +1233,7 @@ func file_troupe_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_troupe_v1_cluster_proto_rawDesc), len(file_troupe_v1_cluster_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   12,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

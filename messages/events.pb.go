@@ -78,6 +78,8 @@ const (
 	// A queue was begun without its lock, because the former owner did not give it up in time.
 	EventKind_EVENT_KIND_LOCK_PASSED_OVER EventKind = 39
 	EventKind_EVENT_KIND_LOCK_FAILED      EventKind = 40
+	// Directive: a broker moved the queue to another offset on an administrator's demand.
+	EventKind_EVENT_KIND_OFFSET_RESET EventKind = 41
 )
 
 // Enum value maps for EventKind.
@@ -124,6 +126,7 @@ var (
 		38: "EVENT_KIND_QUEUE_SUSPENDED",
 		39: "EVENT_KIND_LOCK_PASSED_OVER",
 		40: "EVENT_KIND_LOCK_FAILED",
+		41: "EVENT_KIND_OFFSET_RESET",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":            0,
@@ -167,6 +170,7 @@ var (
 		"EVENT_KIND_QUEUE_SUSPENDED":        38,
 		"EVENT_KIND_LOCK_PASSED_OVER":       39,
 		"EVENT_KIND_LOCK_FAILED":            40,
+		"EVENT_KIND_OFFSET_RESET":           41,
 	}
 )
 
@@ -380,7 +384,7 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\afailure\x18\r \x01(\v2\x12.troupe.v1.FailureR\afailure\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x0e \x01(\tR\tmessageId\x12\x14\n" +
-	"\x05stack\x18\x0f \x01(\tR\x05stack*\x8b\n" +
+	"\x05stack\x18\x0f \x01(\tR\x05stack*\xa8\n" +
 	"\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
@@ -424,7 +428,8 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\x14EVENT_KIND_LOCK_LOST\x10%\x12\x1e\n" +
 	"\x1aEVENT_KIND_QUEUE_SUSPENDED\x10&\x12\x1f\n" +
 	"\x1bEVENT_KIND_LOCK_PASSED_OVER\x10'\x12\x1a\n" +
-	"\x16EVENT_KIND_LOCK_FAILED\x10(B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
+	"\x16EVENT_KIND_LOCK_FAILED\x10(\x12\x1b\n" +
+	"\x17EVENT_KIND_OFFSET_RESET\x10)B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
 	file_troupe_v1_events_proto_rawDescOnce sync.Once

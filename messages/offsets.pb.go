@@ -178,10 +178,12 @@ func (*PersistTick) Descriptor() ([]byte, []int) {
 // PersistOffset stores one offset now, after whatever is under way for the same broker, and tracks the queue no more if
 // final. The sender is told by OffsetPersisted.
 type PersistOffset struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         *Queue                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
-	Final         bool                   `protobuf:"varint,3,opt,name=final,proto3" json:"final,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Queue  *Queue                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Offset int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Final  bool                   `protobuf:"varint,3,opt,name=final,proto3" json:"final,omitempty"`
+	// The offset is read back and stored again if another one has got in between.
+	Insist        bool `protobuf:"varint,4,opt,name=insist,proto3" json:"insist,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -233,6 +235,13 @@ func (x *PersistOffset) GetOffset() int64 {
 func (x *PersistOffset) GetFinal() bool {
 	if x != nil {
 		return x.Final
+	}
+	return false
+}
+
+func (x *PersistOffset) GetInsist() bool {
+	if x != nil {
+		return x.Insist
 	}
 	return false
 }
@@ -310,11 +319,12 @@ const file_troupe_v1_offsets_proto_rawDesc = "" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x16\n" +
 	"\x06origin\x18\x03 \x01(\tR\x06origin\x12,\n" +
 	"\afailure\x18\x04 \x01(\v2\x12.troupe.v1.FailureR\afailure\"\r\n" +
-	"\vPersistTick\"e\n" +
+	"\vPersistTick\"}\n" +
 	"\rPersistOffset\x12&\n" +
 	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x14\n" +
-	"\x05final\x18\x03 \x01(\bR\x05final\"\x7f\n" +
+	"\x05final\x18\x03 \x01(\bR\x05final\x12\x16\n" +
+	"\x06insist\x18\x04 \x01(\bR\x06insist\"\x7f\n" +
 	"\x0fOffsetPersisted\x12&\n" +
 	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12,\n" +

@@ -740,8 +740,10 @@ func (x *Drained) GetAbandoned() int64 {
 
 // StartAt tells a Consumer where its queue begins, or begins again after a correction: everything cached is discarded.
 type StartAt struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Offset        int64                  `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Offset int64                  `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Number of the order, which the answer repeats.
+	Order         int64 `protobuf:"varint,2,opt,name=order,proto3" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -783,10 +785,18 @@ func (x *StartAt) GetOffset() int64 {
 	return 0
 }
 
+func (x *StartAt) GetOrder() int64 {
+	if x != nil {
+		return x.Order
+	}
+	return 0
+}
+
 // Discarded answers StartAt: from now on nothing of what was cached before can be committed.
 type Discarded struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Offset        int64                  `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
+	Order         int64                  `protobuf:"varint,2,opt,name=order,proto3" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -828,6 +838,58 @@ func (x *Discarded) GetOffset() int64 {
 	return 0
 }
 
+func (x *Discarded) GetOrder() int64 {
+	if x != nil {
+		return x.Order
+	}
+	return 0
+}
+
+// ResetOffset is the directive "reset": the queue goes on at another offset, and nothing that was pulled before counts.
+type ResetOffset struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Offset        int64                  `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResetOffset) Reset() {
+	*x = ResetOffset{}
+	mi := &file_troupe_v1_queue_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResetOffset) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResetOffset) ProtoMessage() {}
+
+func (x *ResetOffset) ProtoReflect() protoreflect.Message {
+	mi := &file_troupe_v1_queue_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResetOffset.ProtoReflect.Descriptor instead.
+func (*ResetOffset) Descriptor() ([]byte, []int) {
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ResetOffset) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
 // StartRetry is the timer of an AssignedQueue that could not find its start offset.
 type StartRetry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -837,7 +899,7 @@ type StartRetry struct {
 
 func (x *StartRetry) Reset() {
 	*x = StartRetry{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[16]
+	mi := &file_troupe_v1_queue_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +911,7 @@ func (x *StartRetry) String() string {
 func (*StartRetry) ProtoMessage() {}
 
 func (x *StartRetry) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[16]
+	mi := &file_troupe_v1_queue_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +924,7 @@ func (x *StartRetry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartRetry.ProtoReflect.Descriptor instead.
 func (*StartRetry) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{16}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{17}
 }
 
 // Redeliver is the timer of messages whose hand-back failed and that are tried again locally.
@@ -874,7 +936,7 @@ type Redeliver struct {
 
 func (x *Redeliver) Reset() {
 	*x = Redeliver{}
-	mi := &file_troupe_v1_queue_proto_msgTypes[17]
+	mi := &file_troupe_v1_queue_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +948,7 @@ func (x *Redeliver) String() string {
 func (*Redeliver) ProtoMessage() {}
 
 func (x *Redeliver) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_queue_proto_msgTypes[17]
+	mi := &file_troupe_v1_queue_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +961,7 @@ func (x *Redeliver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redeliver.ProtoReflect.Descriptor instead.
 func (*Redeliver) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{17}
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{18}
 }
 
 var File_troupe_v1_queue_proto protoreflect.FileDescriptor
@@ -940,10 +1002,14 @@ const file_troupe_v1_queue_proto_rawDesc = "" +
 	"\tcancelled\x18\x01 \x01(\bR\tcancelled\"E\n" +
 	"\aDrained\x12\x1c\n" +
 	"\tcommitted\x18\x01 \x01(\x03R\tcommitted\x12\x1c\n" +
-	"\tabandoned\x18\x02 \x01(\x03R\tabandoned\"!\n" +
+	"\tabandoned\x18\x02 \x01(\x03R\tabandoned\"7\n" +
 	"\aStartAt\x12\x16\n" +
-	"\x06offset\x18\x01 \x01(\x03R\x06offset\"#\n" +
+	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x14\n" +
+	"\x05order\x18\x02 \x01(\x03R\x05order\"9\n" +
 	"\tDiscarded\x12\x16\n" +
+	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x14\n" +
+	"\x05order\x18\x02 \x01(\x03R\x05order\"%\n" +
+	"\vResetOffset\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\"\f\n" +
 	"\n" +
 	"StartRetry\"\v\n" +
@@ -967,7 +1033,7 @@ func file_troupe_v1_queue_proto_rawDescGZIP() []byte {
 }
 
 var file_troupe_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_troupe_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_troupe_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_troupe_v1_queue_proto_goTypes = []any{
 	(RevokeReason)(0),         // 0: troupe.v1.RevokeReason
 	(*Revoke)(nil),            // 1: troupe.v1.Revoke
@@ -986,16 +1052,17 @@ var file_troupe_v1_queue_proto_goTypes = []any{
 	(*Drained)(nil),           // 14: troupe.v1.Drained
 	(*StartAt)(nil),           // 15: troupe.v1.StartAt
 	(*Discarded)(nil),         // 16: troupe.v1.Discarded
-	(*StartRetry)(nil),        // 17: troupe.v1.StartRetry
-	(*Redeliver)(nil),         // 18: troupe.v1.Redeliver
-	(*PullReply)(nil),         // 19: troupe.v1.PullReply
-	(*Failure)(nil),           // 20: troupe.v1.Failure
+	(*ResetOffset)(nil),       // 17: troupe.v1.ResetOffset
+	(*StartRetry)(nil),        // 18: troupe.v1.StartRetry
+	(*Redeliver)(nil),         // 19: troupe.v1.Redeliver
+	(*PullReply)(nil),         // 20: troupe.v1.PullReply
+	(*Failure)(nil),           // 21: troupe.v1.Failure
 }
 var file_troupe_v1_queue_proto_depIdxs = []int32{
 	0,  // 0: troupe.v1.Revoke.reason:type_name -> troupe.v1.RevokeReason
-	19, // 1: troupe.v1.PullAnswered.reply:type_name -> troupe.v1.PullReply
-	20, // 2: troupe.v1.PullAnswered.failure:type_name -> troupe.v1.Failure
-	19, // 3: troupe.v1.Pulled.reply:type_name -> troupe.v1.PullReply
+	20, // 1: troupe.v1.PullAnswered.reply:type_name -> troupe.v1.PullReply
+	21, // 2: troupe.v1.PullAnswered.failure:type_name -> troupe.v1.Failure
+	20, // 3: troupe.v1.Pulled.reply:type_name -> troupe.v1.PullReply
 	0,  // 4: troupe.v1.Drain.reason:type_name -> troupe.v1.RevokeReason
 	5,  // [5:5] is the sub-list for method output_type
 	5,  // [5:5] is the sub-list for method input_type
@@ -1017,7 +1084,7 @@ func file_troupe_v1_queue_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_troupe_v1_queue_proto_rawDesc), len(file_troupe_v1_queue_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

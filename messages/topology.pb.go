@@ -656,8 +656,10 @@ type QueueFacts struct {
 	BrokerAddress   string `protobuf:"bytes,17,opt,name=broker_address,json=brokerAddress,proto3" json:"broker_address,omitempty"`
 	Consumed        int64  `protobuf:"varint,18,opt,name=consumed,proto3" json:"consumed,omitempty"`
 	Failed          int64  `protobuf:"varint,19,opt,name=failed,proto3" json:"failed,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// When messages were last handed out or settled, milliseconds since the epoch.
+	LastConsumedAt int64 `protobuf:"varint,20,opt,name=last_consumed_at,json=lastConsumedAt,proto3" json:"last_consumed_at,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *QueueFacts) Reset() {
@@ -823,6 +825,13 @@ func (x *QueueFacts) GetFailed() int64 {
 	return 0
 }
 
+func (x *QueueFacts) GetLastConsumedAt() int64 {
+	if x != nil {
+		return x.LastConsumedAt
+	}
+	return 0
+}
+
 // ConnectionFacts is one connection.
 type ConnectionFacts struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -958,7 +967,7 @@ const file_troupe_v1_topology_proto_rawDesc = "" +
 	"\amembers\x18\x04 \x03(\tR\amembers\x12\x18\n" +
 	"\aworkers\x18\x05 \x01(\x05R\aworkers\x12!\n" +
 	"\fworkers_busy\x18\x06 \x01(\x05R\vworkersBusy\x12*\n" +
-	"\x11retries_in_flight\x18\a \x01(\x03R\x0fretriesInFlight\"\xa3\x05\n" +
+	"\x11retries_in_flight\x18\a \x01(\x03R\x0fretriesInFlight\"\xcd\x05\n" +
 	"\n" +
 	"QueueFacts\x12&\n" +
 	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12\x14\n" +
@@ -982,7 +991,8 @@ const file_troupe_v1_topology_proto_rawDesc = "" +
 	"lastPullAt\x12%\n" +
 	"\x0ebroker_address\x18\x11 \x01(\tR\rbrokerAddress\x12\x1a\n" +
 	"\bconsumed\x18\x12 \x01(\x03R\bconsumed\x12\x16\n" +
-	"\x06failed\x18\x13 \x01(\x03R\x06failed\"\x88\x01\n" +
+	"\x06failed\x18\x13 \x01(\x03R\x06failed\x12(\n" +
+	"\x10last_consumed_at\x18\x14 \x01(\x03R\x0elastConsumedAt\"\x88\x01\n" +
 	"\x0fConnectionFacts\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x0e\n" +

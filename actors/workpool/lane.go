@@ -1,6 +1,10 @@
 package workpool
 
-import "time"
+import (
+	"time"
+
+	"github.com/troupe-mq/troupe/actors/meter"
+)
 
 // memory is how long a lane's use of workers is remembered for what the others leave it: between one and two of these.
 const memory = 10 * time.Second
@@ -24,6 +28,8 @@ type Lane struct {
 	mean time.Duration
 	// served is the pool's turn in which the lane last got a worker.
 	served uint64
+	// recent is what was run in the last minute, and how long that took.
+	recent *meter.Window
 }
 
 // Name is the lane's name.
@@ -42,6 +48,7 @@ func (l *Lane) end(now time.Duration, n int, d time.Duration, slowAfter time.Dur
 	l.running--
 	l.completed = min(l.completed+n, workers)
 	if n > 0 {
+		l.recent.Add(now, int64(n), d.Seconds())
 		// One handler in a hundred that sleeps must not make the others look slow, so what a message can add is limited.
 		sample := min(d/time.Duration(n), 4*slowAfter)
 		if l.mean == 0 {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/troupe-mq/troupe/actors/meter"
 )
 
 // ErrClosed is returned by Submit after Close, and for a lane that was dropped.
@@ -73,7 +75,7 @@ func (p *Pool) Lane(name string) *Lane {
 			return l
 		}
 	}
-	l := &Lane{name: name}
+	l := &Lane{name: name, recent: meter.New(time.Minute)}
 	p.lanes = append(p.lanes, l)
 	return l
 }
@@ -185,6 +187,13 @@ func (p *Pool) Queued() int {
 		}
 	}
 	return n
+}
+
+// Mean is how long a message of a lane took on average in the last minute; 0 if none was run.
+func (p *Pool) Mean(l *Lane) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Duration(l.recent.Mean(p.now()) * float64(time.Second))
 }
 
 // Close takes no more groups, forgets what no handler has begun, and waits until the running handlers and all goroutines

@@ -56,7 +56,7 @@ func numbered(t *messages.Topology) map[string]int {
 }
 
 func label(a *messages.ActorSnapshot) string {
-	s := fmt.Sprintf("%s\n%s\n%s, %d done", a.GetRole(), name(a), state(a), a.GetProcessed())
+	s := fmt.Sprintf("%s\n%s\n%s, %d done", a.GetRole(), a.Name(), a.StateText(), a.GetProcessed())
 	if a.GetRestarts() > 0 {
 		s += fmt.Sprintf("\n%d restarts", a.GetRestarts())
 	}

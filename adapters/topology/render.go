@@ -18,7 +18,7 @@ var Formats = []string{"tree", "json", "mermaid", "dot"}
 func Render(format string, t *messages.Topology) (string, error) {
 	switch format {
 	case "tree":
-		return tree(t), nil
+		return t.Text(), nil
 	case "json":
 		return asJSON(t)
 	case "mermaid":

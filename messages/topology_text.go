@@ -1,4 +1,4 @@
-package topology
+package messages
 
 import (
 	"fmt"
@@ -6,20 +6,18 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/troupe-mq/troupe/messages"
 )
 
-// tree draws the actors with guide lines, then the queues of each group, the connections and the directives.
-func tree(t *messages.Topology) string {
+// Text draws the actors with guide lines, then the queues of each group, the connections and the directives.
+func (t *Topology) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at %s\n", t.GetClientId(), time.UnixMilli(t.GetTakenAt()).UTC().Format("15:04:05.000"))
-	below := children(t)
+	below := childrenOf(t)
 	for _, root := range below[""] {
 		branch(&b, below, root, "", "")
 	}
 	for _, g := range t.GetGroups() {
-		group(&b, g)
+		groupText(&b, g)
 	}
 	if len(t.GetConnections()) > 0 {
 		b.WriteString("\nconnections\n")
@@ -44,12 +42,12 @@ func tree(t *messages.Topology) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-func children(t *messages.Topology) map[string][]*messages.ActorSnapshot {
+func childrenOf(t *Topology) map[string][]*ActorSnapshot {
 	known := make(map[string]bool, len(t.GetActors()))
 	for _, a := range t.GetActors() {
 		known[a.GetId()] = true
 	}
-	below := make(map[string][]*messages.ActorSnapshot)
+	below := make(map[string][]*ActorSnapshot)
 	for _, a := range t.GetActors() {
 		parent := a.GetParent()
 		if !known[parent] {
@@ -60,7 +58,7 @@ func children(t *messages.Topology) map[string][]*messages.ActorSnapshot {
 	return below
 }
 
-func branch(b *strings.Builder, below map[string][]*messages.ActorSnapshot, a *messages.ActorSnapshot, first, rest string) {
+func branch(b *strings.Builder, below map[string][]*ActorSnapshot, a *ActorSnapshot, first, rest string) {
 	fmt.Fprintf(b, "%s%s\n", first, describe(a))
 	kids := below[a.GetId()]
 	for i, kid := range kids {
@@ -72,23 +70,23 @@ func branch(b *strings.Builder, below map[string][]*messages.ActorSnapshot, a *m
 	}
 }
 
-// name is the last part of an actor's path.
-func name(a *messages.ActorSnapshot) string {
+// Name is the last part of the actor's path.
+func (a *ActorSnapshot) Name() string {
 	id := a.GetId()
 	return id[strings.LastIndexByte(id, '/')+1:]
 }
 
-// state is the actor's own word, or the kernel's.
-func state(a *messages.ActorSnapshot) string {
+// StateText is the actor's own word for its state, or the kernel's.
+func (a *ActorSnapshot) StateText() string {
 	if a.GetPhase() != "" {
 		return a.GetPhase()
 	}
 	return strings.ToLower(strings.TrimPrefix(a.GetState().String(), "ACTOR_STATE_"))
 }
 
-func describe(a *messages.ActorSnapshot) string {
+func describe(a *ActorSnapshot) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s [%s] %s, %d done", name(a), a.GetRole(), state(a), a.GetProcessed())
+	fmt.Fprintf(&b, "%s [%s] %s, %d done", a.Name(), a.GetRole(), a.StateText(), a.GetProcessed())
 	if a.GetMailboxDepth() > 0 {
 		fmt.Fprintf(&b, ", %d waiting", a.GetMailboxDepth())
 	}
@@ -104,7 +102,7 @@ func describe(a *messages.ActorSnapshot) string {
 	return b.String()
 }
 
-func group(b *strings.Builder, g *messages.GroupFacts) {
+func groupText(b *strings.Builder, g *GroupFacts) {
 	fmt.Fprintf(b, "\ngroup %s: %s, %d members, %d of %d workers busy", g.GetGroup(), g.GetPhase(), len(g.GetMembers()),
 		g.GetWorkersBusy(), g.GetWorkers())
 	if g.GetRetriesInFlight() > 0 {
@@ -122,11 +120,11 @@ func group(b *strings.Builder, g *messages.GroupFacts) {
 		"running", "failed", "state")
 	for _, q := range g.GetQueues() {
 		fmt.Fprintf(b, "  %-*s %10d %10d %10d %8d %7d %7d %7d  %s\n", width, q.GetQueue().Text(), q.GetCommittedOffset(), q.GetNextOffset(),
-			q.GetBrokerMaxOffset(), q.GetLag(), q.GetCachedMessages(), q.GetInFlight(), q.GetFailed(), queueState(q))
+			q.GetBrokerMaxOffset(), q.GetLag(), q.GetCachedMessages(), q.GetInFlight(), q.GetFailed(), queueStateText(q))
 	}
 }
 
-func queueState(q *messages.QueueFacts) string {
+func queueStateText(q *QueueFacts) string {
 	s := q.GetPhase()
 	if q.GetWaiting() != "" {
 		s += ", " + q.GetWaiting()
