@@ -121,12 +121,15 @@ var _ = Describe("A broker", func() {
 			s.cluster.Forget()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			changed := &messages.BrokerCall{Code: 40, Fields: map[string]string{"consumerGroup": group}}
-			Expect(s.cluster.Ask(ctx, changed)[0].GetCode()).To(BeZero())
+			changed := func(group string) *messages.BrokerCall {
+				return &messages.BrokerCall{Code: 40, Question: &messages.BrokerCall_MembersChanged{
+					MembersChanged: &messages.MembersChanged{Group: group},
+				}}
+			}
+			Expect(s.cluster.Ask(ctx, changed(group))[0].GetCode()).To(BeZero())
 			s.pass(100 * time.Millisecond)
 			Expect(s.calls(linktest.Members)).NotTo(BeEmpty())
-			other := &messages.BrokerCall{Code: 40, Fields: map[string]string{"consumerGroup": "others"}}
-			Expect(s.cluster.Ask(ctx, other)[0].GetCode()).To(BeZero())
+			Expect(s.cluster.Ask(ctx, changed("others"))[0].GetCode()).To(BeZero())
 			unknown := s.cluster.Ask(ctx, &messages.BrokerCall{Code: 999, Address: "a"})[0]
 			Expect(unknown.GetCode()).To(BeEquivalentTo(3))
 			Expect(unknown.GetRemark()).To(ContainSubstring("999"))

@@ -87,7 +87,9 @@ func (c *calls) takeOverdue(now time.Time, limit time.Duration) (late []runningC
 		case now.Sub(s.seenAt) >= limit:
 			s.overdue = true
 			s.cancel(ErrHandlerTimeout)
-			late = append(late, s.call)
+			if s.call.h != nil { // what is consumed directly has no queue to go back from
+				late = append(late, s.call)
+			}
 		}
 	})
 	return late

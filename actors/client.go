@@ -22,6 +22,7 @@ type Client struct {
 	root     kit.Ref
 	refs     *clientRefs
 	contexts []*groupContext
+	view     *clientView
 
 	ready   chan struct{}
 	stopped chan *messages.ClientStopped
@@ -73,6 +74,7 @@ func StartClient(spec ClientSpec) (*Client, error) {
 	for _, g := range spec.Groups {
 		cl.contexts = append(cl.contexts, newGroupContext(g))
 	}
+	cl.view = &clientView{started: time.Now(), contexts: cl.contexts, topology: cl.Topology}
 	ready := sync.OnceFunc(func() { close(cl.ready) })
 	progress := Progress{
 		Ready: ready,
@@ -92,6 +94,7 @@ func StartClient(spec ClientSpec) (*Client, error) {
 	cl.root = cl.system.Spawn(kit.Spec{Role: "ClientInstance", Name: "client", New: func() kit.Actor {
 		return &ClientInstance{
 			env: cl.env, topics: spec.Topics, progress: progress, refs: cl.refs, contexts: cl.contexts, table: table,
+			view: cl.view,
 		}
 	}})
 	cl.refs.client.Store(&cl.root)

@@ -13,7 +13,7 @@ import (
 //	Owns        everything below; the order of start and stop
 //	Parent      none
 //	In          BrokersChanged, ConnectionChanged, GroupReady, GroupNotReady, StopClient, GroupStopped, HeartbeatsStopped
-//	Out         BrokersChanged, ConnectionChanged, StopHeartbeats to the heartbeat; StopGroup to groups; Progress to the
+//	Out         BrokersChanged, ConnectionChanged, StopHeartbeats to the heartbeat; stopCalls to admin; StopGroup to groups; Progress to the
 //	            Runtime
 //	States      starting, running, stopping, stopped
 //	Invariants  groups stop before the heartbeat, the heartbeat before the routes
@@ -27,6 +27,7 @@ type ClientInstance struct {
 	refs     *clientRefs
 	contexts []*groupContext
 	table    *clientTable
+	view     *clientView
 
 	ready   map[string]bool
 	groups  map[string]kit.Ref
@@ -115,7 +116,7 @@ func (a *ClientInstance) start(c *kit.Context) {
 	}})
 	heartbeat := a.spawnHeartbeat(c)
 	admin := c.Spawn(kit.Spec{Role: "BrokerCaller", Name: "admin", New: func() kit.Actor {
-		return &BrokerCaller{env: a.env, groups: a.refs.group}
+		return &BrokerCaller{env: a.env, view: a.view, groups: a.refs.group}
 	}})
 	a.refs.routes.Store(&routes)
 	a.refs.admin.Store(&admin)
@@ -205,6 +206,7 @@ func (a *ClientInstance) groupStopped(c *kit.Context, m *messages.GroupStopped) 
 
 func (a *ClientInstance) stopHeartbeats(c *kit.Context) {
 	if a.running == 0 {
+		c.Tell(load(&a.refs.admin), &stopCalls{})
 		c.Tell(load(&a.refs.heartbeat), &messages.StopHeartbeats{})
 	}
 }

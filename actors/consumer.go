@@ -34,11 +34,11 @@ type Consumer struct {
 	// sub is the queue's subscription; nil for the retry topic, whose messages belong to several.
 	sub *SubscriptionSpec
 
-	puller      kit.Ref
-	redelivery  *kit.Timer
-	drained     bool
+	puller     kit.Ref
+	redelivery *kit.Timer
+	drained    bool
 	// unearned are messages settled without success that the window has not freed yet.
-	unearned int64
+	unearned    int64
 	drainCancel bool
 }
 

@@ -45,7 +45,7 @@ var eventStyles = map[messages.EventKind]eventStyle{
 	messages.EventKind_EVENT_KIND_QUEUE_REVOKED:          {logrus.DebugLevel, "queue revoked"},
 	messages.EventKind_EVENT_KIND_START_OFFSET_FAILED:    {logrus.WarnLevel, "start offset unknown; trying again"},
 	messages.EventKind_EVENT_KIND_OFFSET_CORRECTED:       {logrus.WarnLevel, "offset corrected by the broker"},
-	messages.EventKind_EVENT_KIND_OFFSET_RESET:          {logrus.WarnLevel, "offset reset on demand of an administrator"},
+	messages.EventKind_EVENT_KIND_OFFSET_RESET:           {logrus.WarnLevel, "offset reset on demand of an administrator"},
 	messages.EventKind_EVENT_KIND_PULL_DELAYED:           {logrus.DebugLevel, "pull delayed"},
 	messages.EventKind_EVENT_KIND_HANDLER_FAILED:         {logrus.DebugLevel, "handler failed"},
 	messages.EventKind_EVENT_KIND_HANDLER_PANICKED:       {logrus.ErrorLevel, "handler panicked"},

@@ -75,11 +75,11 @@ func (h *handling) call(slot *callSlot, call runningCall, m *messages.Message, f
 			err = errTooLate
 		}
 	}()
-	return h.group.guard(h.env, m, func() error { return f(ctx) })
+	return h.group.guard(h.env, h.q.queue, m, func() error { return f(ctx) })
 }
 
 // guard runs user code for a message. A panic becomes a *PanicError and an event.
-func (g *groupContext) guard(env *Env, m *messages.Message, f func() error) (err error) {
+func (g *groupContext) guard(env *Env, q *messages.Queue, m *messages.Message, f func() error) (err error) {
 	ended := false
 	defer func() {
 		if ended {
@@ -92,8 +92,7 @@ func (g *groupContext) guard(env *Env, m *messages.Message, f func() error) (err
 		stack := debug.Stack()
 		err = &PanicError{Value: value, Stack: stack}
 		env.Events.Record(&messages.Event{
-			Kind: messages.EventKind_EVENT_KIND_HANDLER_PANICKED, Group: g.spec.Name,
-			Queue:  &messages.Queue{Topic: m.GetTopic(), Broker: m.GetBroker(), Id: m.GetQueueId()},
+			Kind: messages.EventKind_EVENT_KIND_HANDLER_PANICKED, Group: g.spec.Name, Queue: q,
 			Offset: m.GetQueueOffset(), MessageId: m.MessageID(), Text: fmt.Sprint(value), Stack: string(stack),
 		})
 	}()

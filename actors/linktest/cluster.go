@@ -224,7 +224,10 @@ func (c *Cluster) Down(address string, a *Answer) {
 // Notify tells every client that the members of a group changed (40).
 func (c *Cluster) Notify(group string) {
 	for _, l := range c.open() {
-		l.config.Calls(l.closed, &messages.BrokerCall{Code: 40, OneWay: true, Fields: map[string]string{"consumerGroup": group}})
+		l.config.Calls(l.closed, &messages.BrokerCall{
+			Code: 40, OneWay: true,
+			Question: &messages.BrokerCall_MembersChanged{MembersChanged: &messages.MembersChanged{Group: group}},
+		})
 	}
 }
 

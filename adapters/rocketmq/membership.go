@@ -20,34 +20,39 @@ func (l *link) Heartbeat(ctx context.Context, address string, h *messages.Heartb
 func heartbeatData(h *messages.Heartbeat, clientID string) *wire.HeartbeatData {
 	data := &wire.HeartbeatData{ClientID: cmp.Or(h.GetClientId(), clientID)}
 	for _, g := range h.GetGroups() {
-		c := wire.ConsumerData{
-			Group:        g.GetGroup(),
-			ConsumeType:  wire.ConsumePassively,
-			MessageModel: wire.Clustering,
-			ConsumeFrom:  wire.FromLastOffset,
-		}
-		if g.GetActive() {
-			c.ConsumeType = wire.ConsumeActively
-		}
-		if g.GetModel() == messages.MessageModel_MESSAGE_MODEL_BROADCASTING {
-			c.MessageModel = wire.Broadcasting
-		}
-		switch g.GetConsumeFrom() {
-		case messages.ConsumeFrom_CONSUME_FROM_FIRST_OFFSET:
-			c.ConsumeFrom = wire.FromFirstOffset
-		case messages.ConsumeFrom_CONSUME_FROM_TIMESTAMP:
-			c.ConsumeFrom = wire.FromTimestamp
-		default: // the last offset, as it stands
-		}
-		for _, s := range g.GetSubscriptions() {
-			c.Subscriptions = append(c.Subscriptions, subscriptionData(s))
-		}
-		data.Consumers = append(data.Consumers, c)
+		data.Consumers = append(data.Consumers, consumerData(g))
 	}
 	for _, g := range h.GetProducerGroups() {
 		data.Producers = append(data.Producers, wire.ProducerData{Group: g})
 	}
 	return data
+}
+
+// consumerData gives a group in the words of the wire.
+func consumerData(g *messages.GroupData) wire.ConsumerData {
+	c := wire.ConsumerData{
+		Group:        g.GetGroup(),
+		ConsumeType:  wire.ConsumePassively,
+		MessageModel: wire.Clustering,
+		ConsumeFrom:  wire.FromLastOffset,
+	}
+	if g.GetActive() {
+		c.ConsumeType = wire.ConsumeActively
+	}
+	if g.GetModel() == messages.MessageModel_MESSAGE_MODEL_BROADCASTING {
+		c.MessageModel = wire.Broadcasting
+	}
+	switch g.GetConsumeFrom() {
+	case messages.ConsumeFrom_CONSUME_FROM_FIRST_OFFSET:
+		c.ConsumeFrom = wire.FromFirstOffset
+	case messages.ConsumeFrom_CONSUME_FROM_TIMESTAMP:
+		c.ConsumeFrom = wire.FromTimestamp
+	default: // the last offset, as it stands
+	}
+	for _, s := range g.GetSubscriptions() {
+		c.Subscriptions = append(c.Subscriptions, subscriptionData(s))
+	}
+	return c
 }
 
 // subscriptionData gives a subscription in the words of the wire.
