@@ -32,6 +32,9 @@ type Config struct {
 	// LastMeansLast: a group without offset gets QUERY_NOT_FOUND also on a topic that still has its first message. Apache
 	// answers 0 there, so that a new group that starts from the last offset sees the old messages of a young topic.
 	LastMeansLast bool
+	// ClientSideReset: a reset of offsets is told to the members of the group (220), which carry it out, as brokers before 5.2
+	// do (useServerSideResetOffset=false). Otherwise each queue's next pull answers it.
+	ClientSideReset bool
 	// DelayLevels are the delays of levels 1, 2, …; nil: the 18 of Apache, 1 s to 2 h.
 	DelayLevels []time.Duration
 	// PullMessages and PullBytes bound one pull's answer; 0: 32 and 262,144.

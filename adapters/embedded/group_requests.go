@@ -90,48 +90,6 @@ func (i *incarnation) consumeStats(cmd *wire.Command) *wire.Command {
 	return acceptBody(body.Encode())
 }
 
-// resetOffset answers INVOKE_BROKER_TO_RESET_OFFSET (222) as brokers since 5.2 do by default: nothing is pushed to the
-// members, each queue's next pull answers the offset. Source: protocol.md 7.9.
-func (i *incarnation) resetOffset(cmd *wire.Command) *wire.Command {
-	var h wire.ResetOffsetHeader
-	if err := h.ReadFrom(&cmd.Ext); err != nil {
-		return refuse(wire.SystemError, err.Error())
-	}
-	t := i.b.topics.get(h.Topic)
-	if t == nil {
-		return refuse(wire.TopicNotExist, fmt.Sprintf("Topic %s does not exist", h.Topic))
-	}
-	if i.b.groups.get(h.Group) == nil {
-		return refuse(wire.SubscriptionGroupNotExist, fmt.Sprintf("Group %s does not exist", h.Group))
-	}
-	if h.QueueID >= t.readQueues {
-		return refuse(wire.SystemError, fmt.Sprintf("queue %d of %d", h.QueueID, t.readQueues))
-	}
-	body := wire.ResetOffset{Offsets: map[wire.MessageQueue]int64{}}
-	for id := range t.readQueues {
-		if h.QueueID >= 0 && id != h.QueueID {
-			continue
-		}
-		lo, hi := i.b.store.queue(h.Topic, id).bounds()
-		offset := h.Offset
-		switch {
-		case offset >= 0 && h.QueueID >= 0:
-			if offset < lo || offset > hi+1 {
-				return refuse(wire.SystemError, fmt.Sprintf("Target offset %d not in consume queue range [%d-%d]", offset, lo, hi))
-			}
-		case h.Timestamp < 0:
-			offset = hi
-		default:
-			offset = offsetByTime(i.b.store, h.Topic, id, h.Timestamp, false)
-		}
-		body.Offsets[i.queueName(h.Topic, id)] = offset
-	}
-	for q, offset := range body.Offsets {
-		i.b.offsets.reset(groupQueue{h.Group, h.Topic, q.QueueID}, offset)
-	}
-	return acceptBody(body.EncodeRaw())
-}
-
 // checkClient answers CHECK_CLIENT_CONFIG (46): tag subscriptions are good, SQL92 is off like in Apache's default.
 func (i *incarnation) checkClient(cmd *wire.Command) *wire.Command {
 	body, err := wire.DecodeCheckClient(cmd.Body)

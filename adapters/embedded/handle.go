@@ -40,12 +40,12 @@ func (i *incarnation) handle(c *connection, cmd *wire.Command) *wire.Command {
 	case wire.UnlockBatchMQ:
 		return i.unlock(cmd)
 	default:
-		return i.handleTool(cmd)
+		return i.handleTool(c, cmd)
 	}
 }
 
 // handleTool carries out what administrators' tools ask.
-func (i *incarnation) handleTool(cmd *wire.Command) *wire.Command {
+func (i *incarnation) handleTool(c *connection, cmd *wire.Command) *wire.Command {
 	switch wire.RequestCode(cmd.Code) {
 	case wire.UpdateAndCreateTopic:
 		return i.updateTopic(cmd)
@@ -67,6 +67,12 @@ func (i *incarnation) handleTool(cmd *wire.Command) *wire.Command {
 		return i.consumers(cmd)
 	case wire.InvokeBrokerToResetOffset:
 		return i.resetOffset(cmd)
+	case wire.InvokeBrokerToGetConsumerStatus:
+		return i.consumerStatus(c, cmd)
+	case wire.GetConsumerRunningInfo:
+		return i.runningInfo(c, cmd)
+	case wire.ConsumeMessageDirectly:
+		return i.consumeDirectly(c, cmd)
 	case wire.ViewMessageByID:
 		return i.viewMessage(cmd)
 	default:

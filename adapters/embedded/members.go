@@ -236,6 +236,22 @@ func (t *memberTable) connections(group string) []*connection {
 	return nil
 }
 
+// find gives the connection of a member, its youngest; nil if it is not there.
+func (t *memberTable) find(group, client string) *connection {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	g := t.groups[group]
+	if g == nil {
+		return nil
+	}
+	for _, c := range slices.Backward(g.order) {
+		if g.members[c].client == client {
+			return c
+		}
+	}
+	return nil
+}
+
 // subscribed finds what a pull needs to know: whether the group has members, whether it broadcasts, and its subscription
 // of the topic.
 func (t *memberTable) subscribed(group, topic string) (online, toAll bool, s *subscription) {

@@ -1,5 +1,10 @@
 package wire
 
+import (
+	"maps"
+	"slices"
+)
+
 // ResetOffset is the body of RESET_CONSUMER_CLIENT_OFFSET (220) and of the answer to INVOKE_BROKER_TO_RESET_OFFSET (222): the
 // offsets to continue at.
 type ResetOffset struct{ Offsets map[MessageQueue]int64 }
@@ -36,6 +41,19 @@ func (b *ResetOffset) Encode() []byte { return encodeJSON(b) }
 
 // EncodeRaw writes queues as raw object keys, the only form that Apache's Go client reads.
 func (b *ResetOffset) EncodeRaw() []byte { return encodeRawJSON(b) }
+
+// EncodeList writes the form that brokers send to C++ clients: a list of queues with offsets.
+func (b *ResetOffset) EncodeList() []byte {
+	list := &resetOffsetList{}
+	for _, q := range slices.SortedFunc(maps.Keys(b.Offsets), MessageQueue.Compare) {
+		list.queues = append(list.queues, queueOffset{MessageQueue: q, offset: b.Offsets[q]})
+	}
+	return encodeJSON(list)
+}
+
+type resetOffsetList struct{ queues []queueOffset }
+
+func (l *resetOffsetList) json(j *jsonCodec) { objects(j, "offsetTable", &l.queues) }
 
 // DecodeResetOffset reads any form of the body of 220.
 func DecodeResetOffset(body []byte) (*ResetOffset, error) {
