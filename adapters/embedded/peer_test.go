@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -24,13 +25,23 @@ type peer struct {
 	id     string
 	pushed chan *wire.Command // what the broker asked of its own accord
 	lost   chan error
+	reply  atomic.Pointer[func(*wire.Command) *wire.Command] // what the client says to what was pushed; nil: nothing
 }
+
+// answers sets what the client says to what the broker asks.
+func (p *peer) answers(reply func(*wire.Command) *wire.Command) { p.reply.Store(&reply) }
 
 // newPeer makes a client of a server; network nil is TCP.
 func newPeer(addr, id string, network *memnet.Network) *peer {
 	p := &peer{addr: addr, id: id, pushed: make(chan *wire.Command, 64), lost: make(chan error, 64)}
 	cfg := remoting.ClientConfig{
-		Requests: func(_ context.Context, _ string, cmd *wire.Command) *wire.Command { p.pushed <- cmd; return nil },
+		Requests: func(_ context.Context, _ string, cmd *wire.Command) *wire.Command {
+			p.pushed <- cmd
+			if reply := p.reply.Load(); reply != nil {
+				return (*reply)(cmd)
+			}
+			return nil
+		},
 		Changed: func(_ string, up bool, cause error) {
 			if !up {
 				p.lost <- cause
