@@ -13,7 +13,7 @@ import (
 //	Parent      Rebalancer
 //	In          StartLocated, StartRetry, OffsetIllegal, ResetOffset, Discarded, ConsumerRestarted, Pause, Resume, Revoke,
 //	            Drained, OffsetPersisted, persistOverdue, ChildStopped
-//	Out         LocateStart, trackOffset, PersistOffset to the OffsetPersister; StartAt, Drain to the Consumer;
+//	Out         QueueBegun to the parent; LocateStart, trackOffset, PersistOffset to the OffsetPersister; StartAt, Drain to the Consumer;
 //	            StopPulling, Resume to the Puller; QueueRevoked to the parent
 //	States      locating, running, correcting, draining, persisting, revoked
 //	Invariants  never two Pullers; no pull before the start offset is known; QueueRevoked is told once, after the final
@@ -130,7 +130,7 @@ func (a *AssignedQueue) locate(c *kit.Context) {
 		return
 	}
 	a.q.status.phase.set(phaseLocating)
-	c.Tell(a.group.offsets, &messages.LocateStart{Queue: a.q.queue})
+	c.Tell(a.group.offsets, &messages.LocateStart{Queue: a.q.queue, Late: a.q.late})
 }
 
 func (a *AssignedQueue) located(c *kit.Context, m *messages.StartLocated) {
@@ -145,6 +145,7 @@ func (a *AssignedQueue) located(c *kit.Context, m *messages.StartLocated) {
 			Failure: m.GetFailure(), DelayMillis: delay.Milliseconds(),
 		})
 		c.After(delay, &messages.StartRetry{})
+		a.tellBegun(c, m.GetFailure())
 		return
 	}
 	a.failures = 0
@@ -153,6 +154,13 @@ func (a *AssignedQueue) located(c *kit.Context, m *messages.StartLocated) {
 		persisted = -1 // nothing is stored yet: the first tick stores where the group began
 	}
 	a.begin(c, m.GetOffset(), persisted, m.GetOrigin())
+}
+
+// tellBegun lets the Rebalancer of a broadcasting group know whether the start offset is fixed.
+func (a *AssignedQueue) tellBegun(c *kit.Context, obstacle *messages.Failure) {
+	if a.group.spec.broadcasts() {
+		c.Tell(c.Parent(), &messages.QueueBegun{Queue: a.q.queue, Failure: obstacle})
+	}
 }
 
 // begin starts consumption at an offset; persisted is what the cluster has, -1 for nothing.
@@ -170,6 +178,7 @@ func (a *AssignedQueue) begin(c *kit.Context, offset, persisted int64, origin st
 		Kind: messages.EventKind_EVENT_KIND_QUEUE_ASSIGNED, Group: a.group.spec.Name, Queue: a.q.queue,
 		Offset: offset, Text: origin,
 	})
+	a.tellBegun(c, nil)
 }
 
 func (a *AssignedQueue) spawnPuller(c *kit.Context) {

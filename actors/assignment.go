@@ -19,8 +19,10 @@ type assignment struct {
 	key          messages.QueueKey
 	queue        *messages.Queue
 	subscription *messages.Subscription
-	status       *queueStatus
-	rates        *topicRates
+	// late says that the queue came while the group was consuming.
+	late   bool
+	status *queueStatus
+	rates  *topicRates
 
 	window *processqueue.Window
 	// cursor is the next offset to pull; requests numbers the pulls over all incarnations.

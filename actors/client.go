@@ -72,7 +72,7 @@ func StartClient(spec ClientSpec) (*Client, error) {
 		Memory: NewMemory(spec.MemoryLimit), Periods: spec.Periods,
 	}
 	for _, g := range spec.Groups {
-		cl.contexts = append(cl.contexts, newGroupContext(g))
+		cl.contexts = append(cl.contexts, newGroupContext(cl.env, g))
 	}
 	cl.view = &clientView{started: time.Now(), contexts: cl.contexts, topology: cl.Topology}
 	ready := sync.OnceFunc(func() { close(cl.ready) })
@@ -168,6 +168,9 @@ func (cl *Client) tearDown() {
 	}
 	_ = cl.env.Link.Close()     // ends every pending request, so that no async work of an actor lasts
 	_ = cl.system.Shutdown(ctx) // an actor that hangs is reported by the kernel's own event
+	for _, g := range cl.contexts {
+		g.closeOffsets(ctx)
+	}
 }
 
 // Events gives the client's events.

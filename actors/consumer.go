@@ -18,12 +18,13 @@ import (
 //
 //	Owns        the queue's window of messages that are not settled
 //	Parent      AssignedQueue
-//	In          Pulled, Settled, StartAt, Drain, DrainTick, handedBack (HandedBack with its place), Redeliver
+//	In          Pulled, Settled, StartAt, Drain, DrainTick, handedBack (HandedBack with its place), Redeliver,
+//	            failedHere, tryAgain
 //	Out         work to the pool; Credit to the Puller; HandBack to the RetrySender (from workers); Drained,
 //	            Discarded and ConsumerRestarted to the parent
 //	States      consuming, draining
 //	Invariants  what is committed is the lowest offset not settled; a message is settled by success, by the broker taking it
-//	            back, or by a filter, never otherwise; a result of an earlier epoch changes nothing
+//	            back, by a filter, or by being dropped where members broadcast, never otherwise; a result of an earlier epoch changes nothing
 //	Restart     window, running handlers and drain go on (assignment); messages lost with the failing Pulled are pulled
 //	            again (ConsumerRestarted)
 //	Source      ConsumeMessageConcurrentlyService, ProcessQueue (protocol.md 5.6, 5.7)
@@ -78,6 +79,10 @@ func (a *Consumer) Receive(c *kit.Context, m kit.Message) {
 	case *messages.Redeliver:
 		a.redelivery = nil
 		a.redeliver(c)
+	case *failedHere:
+		a.failedHere(c, m)
+	case *tryAgain:
+		a.tryAgain(m)
 	case *messages.Drain:
 		a.drain(c, m)
 	case *messages.DrainTick:

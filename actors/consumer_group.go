@@ -47,6 +47,7 @@ func (a *ConsumerGroup) Receive(c *kit.Context, m kit.Message) {
 		a.group.pool.SetWorkers(int(m.GetWorkers()))
 	case *messages.GroupReady:
 		a.group.status.phase.set(phaseReady)
+		a.group.status.wasReady.Store(true)
 		a.env.Events.Record(&messages.Event{Kind: messages.EventKind_EVENT_KIND_GROUP_READY, Group: m.GetGroup()})
 		c.Tell(c.Parent(), m)
 	case *messages.GroupNotReady:
@@ -64,7 +65,7 @@ func (a *ConsumerGroup) Receive(c *kit.Context, m kit.Message) {
 func (a *ConsumerGroup) start(c *kit.Context) {
 	a.group.status.phase.set(phaseStarting)
 	a.group.offsets = c.Spawn(kit.Spec{Role: "OffsetPersister", Name: "offsets", New: func() kit.Actor {
-		return &OffsetPersister{env: a.env, group: a.group.spec.Name, rule: a.group.spec.Start, table: a.offsets}
+		return &OffsetPersister{env: a.env, group: a.group.spec.Name, rule: a.group.spec.Start, table: a.offsets, home: a.group.home}
 	}})
 	a.group.retries = c.Spawn(kit.Spec{Role: "RetrySender", Name: "retries", New: func() kit.Actor {
 		return &RetrySender{

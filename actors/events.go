@@ -67,6 +67,8 @@ var eventStyles = map[messages.EventKind]eventStyle{
 	messages.EventKind_EVENT_KIND_QUEUE_SUSPENDED:        {logrus.WarnLevel, "queue suspended after a failure; the same message is handled again"},
 	messages.EventKind_EVENT_KIND_LOCK_PASSED_OVER:       {logrus.WarnLevel, "former owner did not give the queue up in time; going on without its lock"},
 	messages.EventKind_EVENT_KIND_LOCK_FAILED:            {logrus.WarnLevel, "queue lock not to be had; trying again"},
+	messages.EventKind_EVENT_KIND_MESSAGE_DROPPED:        {logrus.WarnLevel, "message dropped"},
+	messages.EventKind_EVENT_KIND_OFFSET_STORE_WARNING:   {logrus.WarnLevel, "stored offsets are not what they should be"},
 	messages.EventKind_EVENT_KIND_CONFIGURATION_REJECTED: {logrus.ErrorLevel, "configuration rejected"},
 }
 

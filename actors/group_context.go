@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ type groupContext struct {
 	heartbeat kit.Ref
 	offsets   kit.Ref
 	retries   kit.Ref
+	home      offsetHome
 	pool      *workpool.Pool
 	calls     *calls
 	// lanes of the pool, by topic.
@@ -25,12 +27,22 @@ type groupContext struct {
 	status *groupStatus
 }
 
-func newGroupContext(spec *GroupSpec) *groupContext {
+func newGroupContext(env *Env, spec *GroupSpec) *groupContext {
 	running := &calls{}
 	g := &groupContext{
 		spec: spec, status: &groupStatus{retries: newHandBackLine(), rates: make(map[string]*topicRates)}, calls: running,
 		pool:  workpool.New(workpool.Config{Workers: spec.Workers, Context: running.join}),
 		lanes: make(map[string]*workpool.Lane),
+	}
+	g.home = &clusterOffsets{env: env, group: spec.Name}
+	if spec.broadcasts() {
+		home, warning := newMemberOffsets(spec.Broadcast.Offsets)
+		if warning != "" {
+			env.Events.Record(&messages.Event{
+				Kind: messages.EventKind_EVENT_KIND_OFFSET_STORE_WARNING, Group: spec.Name, Text: warning,
+			})
+		}
+		g.home = home
 	}
 	for _, sub := range spec.groupData().GetSubscriptions() {
 		g.lanes[sub.GetTopic()] = g.pool.Lane(sub.GetTopic())
@@ -42,6 +54,8 @@ func newGroupContext(spec *GroupSpec) *groupContext {
 type groupStatus struct {
 	phase   text
 	retries *handBackLine
+	// wasReady says that the group has been ready once: it consumes, whatever was started anew since.
+	wasReady atomic.Bool
 	// revokeAll is what the Rebalancer was told at the end, for its next incarnation.
 	revokeAll atomic.Pointer[messages.RevokeAll]
 
@@ -101,4 +115,15 @@ func (g *groupContext) facts(now time.Time) *messages.GroupFacts {
 		f.Queues = append(f.Queues, q.facts(g.spec.Limits, now))
 	}
 	return f
+}
+
+// closeOffsets gives a store of the member's own up, when nothing of the tree runs any more.
+func (g *groupContext) closeOffsets(ctx context.Context) {
+	home, ok := g.home.(*memberOffsets)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	_ = home.close(ctx) // what was to be saved was, or is reported
 }

@@ -13,6 +13,8 @@ import (
 type GroupSpec struct {
 	Name          string
 	Subscriptions []*SubscriptionSpec
+	// Broadcast makes every member get everything; nil shares the queues among the members (clustering).
+	Broadcast *BroadcastSpec
 	// Workers is how many handlers run at once over all topics of the group.
 	Workers int
 	// PullBatch is how many messages a pull asks for.
@@ -33,6 +35,26 @@ type GroupSpec struct {
 	// HandlerTimeout is how long a handler may run; 0: as long as it likes.
 	HandlerTimeout time.Duration
 	Allocate       allocation.Strategy
+}
+
+// BroadcastSpec is what a broadcasting group has beyond others: the cluster keeps neither its offsets nor what failed.
+type BroadcastSpec struct {
+	// Offsets is the group's opened table; the Client closes it at its end.
+	Offsets OffsetTable
+	// LocalRetries is how often a failed message is tried again here before it is dropped, RetryDelay the wait before.
+	LocalRetries int
+	RetryDelay   time.Duration
+}
+
+// broadcasts tells whether every member gets everything.
+func (s *GroupSpec) broadcasts() bool { return s.Broadcast != nil }
+
+// model is the group's message model as brokers are told.
+func (s *GroupSpec) model() messages.MessageModel {
+	if s.broadcasts() {
+		return messages.MessageModel_MESSAGE_MODEL_BROADCASTING
+	}
+	return messages.MessageModel_MESSAGE_MODEL_CLUSTERING
 }
 
 // expires tells whether the messages of an overdue handler go back to the broker, whatever it says later.
@@ -66,17 +88,19 @@ func (s *GroupSpec) subscription(topic string) *SubscriptionSpec {
 	return nil
 }
 
-// groupData makes the group's part of a heartbeat; the retry topic is subscribed to as Java does.
+// groupData makes the group's part of a heartbeat; the retry topic is subscribed to as Java does: not when broadcasting.
 func (s *GroupSpec) groupData() *messages.GroupData {
 	data := &messages.GroupData{
-		Group: s.Name, Model: messages.MessageModel_MESSAGE_MODEL_CLUSTERING, ConsumeFrom: s.Start.From,
+		Group: s.Name, Model: s.model(), ConsumeFrom: s.Start.From,
 	}
 	version := int64(0)
 	for _, sub := range s.Subscriptions {
 		data.Subscriptions = append(data.Subscriptions, sub.Subscription)
 		version = max(version, sub.Subscription.GetVersion())
 	}
-	data.Subscriptions = append(data.Subscriptions, retrySubscription(s.Name, version))
+	if !s.broadcasts() {
+		data.Subscriptions = append(data.Subscriptions, retrySubscription(s.Name, version))
+	}
 	return data
 }
 

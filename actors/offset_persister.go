@@ -15,16 +15,17 @@ import (
 //	Parent      ConsumerGroup
 //	In          LocateStart, startLocated, trackOffset, PersistTick, PersistOffset, committed
 //	Out         StartLocated, OffsetPersisted to who asked
-//	States      per broker: idle, committing
-//	Invariants  a failed read is a failure, never an offset; commits to one broker are strictly one after the other, so an
+//	States      per lane, which is a broker or the local store: idle, committing
+//	Invariants  a failed read is a failure, never an offset; commits down one lane are strictly one after the other, so an
 //	            older offset cannot overtake a newer one; nothing is sent for a queue that did not move
 //	Restart     the tracked queues are kept by the parent; commits under way are made again at the next tick
-//	Source      RemoteBrokerOffsetStore, RebalancePushImpl.computePullFromWhere (protocol.md 5.4, 5.8)
+//	Source      RemoteBrokerOffsetStore, LocalFileOffsetStore, RebalancePushImpl.computePullFromWhere (protocol.md 5.4, 5.8)
 type OffsetPersister struct {
 	env   *Env
 	group string
 	rule  StartRule
 	table *offsetTable
+	home  offsetHome
 }
 
 // StartRule says where a group begins on a queue for which the cluster has no offset.
@@ -40,9 +41,10 @@ type StartRule struct {
 // offsetTable is what survives a restart of the OffsetPersister.
 type offsetTable struct {
 	queues map[messages.QueueKey]*trackedOffset
-	lanes  map[string]*commitLane
+	// lanes are the lines of commits: one to each broker, or a single one to a local store.
+	lanes map[string]*commitLane
 	// locating are the questions for a start offset that were not answered yet, by who asked.
-	locating map[kit.Ref]*messages.Queue
+	locating map[kit.Ref]*messages.LocateStart
 }
 
 type trackedOffset struct {
@@ -50,7 +52,7 @@ type trackedOffset struct {
 	persisted int64
 }
 
-// commitLane is the line of commits to one broker.
+// commitLane is the line of commits to one place.
 type commitLane struct {
 	underway bool
 	urgent   []urgentCommit
@@ -74,7 +76,7 @@ type trackOffset struct {
 
 // committed is the outcome of one run down a commit lane.
 type committed struct {
-	broker  string
+	lane    string
 	results []*messages.OffsetPersisted
 	// urgent are the askers of the last results.
 	urgent []urgentCommit
@@ -83,7 +85,7 @@ type committed struct {
 func newOffsetTable() *offsetTable {
 	return &offsetTable{
 		queues: make(map[messages.QueueKey]*trackedOffset), lanes: make(map[string]*commitLane),
-		locating: make(map[kit.Ref]*messages.Queue),
+		locating: make(map[kit.Ref]*messages.LocateStart),
 	}
 }
 
@@ -93,20 +95,18 @@ func (a *OffsetPersister) Receive(c *kit.Context, m kit.Message) {
 	case kit.Started:
 		a.start(c)
 	case *messages.LocateStart:
-		a.table.locating[c.Sender()] = m.GetQueue()
-		a.locate(c, c.Sender(), m.GetQueue())
+		a.table.locating[c.Sender()] = m
+		a.locate(c, c.Sender(), m)
 	case *startLocated:
 		delete(a.table.locating, m.asker)
 		c.Tell(m.asker, m.reply)
 	case *trackOffset:
-		a.table.queues[m.key] = &trackedOffset{status: m.status, persisted: m.start}
+		a.track(c, m)
 	case *messages.PersistTick:
 		a.persistAll(c)
 		c.After(a.env.Periods.Persist, m)
 	case *messages.PersistOffset:
-		lane := a.lane(m.GetQueue().GetBroker())
-		lane.urgent = append(lane.urgent, urgentCommit{asker: c.Sender(), m: m, of: a.table.queues[m.GetQueue().Key()]})
-		a.run(c, m.GetQueue().GetBroker(), nil)
+		a.hurry(c, urgentCommit{asker: c.Sender(), m: m, of: a.table.queues[m.GetQueue().Key()]})
 	case *committed:
 		a.committed(c, m)
 	}
@@ -119,39 +119,53 @@ type startLocated struct {
 
 // start goes on: what somebody waits for is asked again, what is only due at the next tick waits for that.
 func (a *OffsetPersister) start(c *kit.Context) {
-	for asker, q := range a.table.locating {
-		a.locate(c, asker, q)
+	for asker, m := range a.table.locating {
+		a.locate(c, asker, m)
 	}
-	for broker, lane := range a.table.lanes {
+	for name, lane := range a.table.lanes {
 		lane.underway = false
 		lane.urgent = append(lane.sent, lane.urgent...)
 		lane.sent = nil
-		a.run(c, broker, nil)
+		a.run(c, name, nil)
 	}
 	c.After(a.env.Periods.Persist, &messages.PersistTick{})
 }
 
-func (a *OffsetPersister) locate(c *kit.Context, asker kit.Ref, q *messages.Queue) {
+func (a *OffsetPersister) track(c *kit.Context, m *trackOffset) {
+	t := &trackedOffset{status: m.status, persisted: m.start}
+	a.table.queues[m.key] = t
+	if m.start < 0 && a.home.eager() {
+		// Where a queue begins must not depend on whether the first tick is lived to see.
+		a.hurry(c, urgentCommit{m: &messages.PersistOffset{Queue: m.key.Queue(), Offset: m.status.committed.Load()}, of: t})
+	}
+}
+
+// hurry stores an offset as soon as its lane is free.
+func (a *OffsetPersister) hurry(c *kit.Context, u urgentCommit) {
+	name := a.home.lane(u.m.GetQueue().GetBroker())
+	lane := a.lane(name)
+	lane.urgent = append(lane.urgent, u)
+	a.run(c, name, nil)
+}
+
+func (a *OffsetPersister) locate(c *kit.Context, asker kit.Ref, m *messages.LocateStart) {
 	c.Go(2*offsetTimeout, func(ctx context.Context) kit.Message {
 		var offset int64
 		var origin string
 		err := contained(func() (err error) {
-			offset, origin, err = a.find(ctx, q)
+			offset, origin, err = a.find(ctx, m)
 			return err
 		})
 		return &startLocated{asker: asker, reply: &messages.StartLocated{
-			Queue: q, Offset: offset, Origin: origin, Failure: messages.FailureOf(err),
+			Queue: m.GetQueue(), Offset: offset, Origin: origin, Failure: messages.FailureOf(err),
 		}}
 	})
 }
 
-// find reads the stored offset or applies the rule. Only QUERY_NOT_FOUND (22) lets the rule speak.
-func (a *OffsetPersister) find(ctx context.Context, q *messages.Queue) (offset int64, origin string, err error) {
-	addr, err := a.env.brokerOf(q)
-	if err != nil {
-		return 0, "", err
-	}
-	offset, err = a.env.Link.Committed(ctx, addr, a.group, q)
+// find reads the stored offset or applies the rule. Only messages.ErrNoOffset lets the rule speak.
+func (a *OffsetPersister) find(ctx context.Context, m *messages.LocateStart) (offset int64, origin string, err error) {
+	q := m.GetQueue()
+	offset, err = a.home.committed(ctx, q)
 	young := a.rule.StrictLast && a.rule.From == messages.ConsumeFrom_CONSUME_FROM_LAST_OFFSET && offset == 0 &&
 		!isRetryTopic(q.GetTopic())
 	switch {
@@ -159,8 +173,13 @@ func (a *OffsetPersister) find(ctx context.Context, q *messages.Queue) (offset i
 		return offset, "stored", nil
 	case err != nil && !errors.Is(err, messages.ErrNoOffset):
 		return 0, "", err
-	case isRetryTopic(q.GetTopic()):
-		// What failed is owed to the group, whatever its rule for new messages.
+	}
+	addr, err := a.env.brokerOf(q)
+	if err != nil {
+		return 0, "", err
+	}
+	if isRetryTopic(q.GetTopic()) || m.GetLate() {
+		// What failed, and what came while the group was there, is owed to it, whatever its rule for new messages.
 		offset, err = a.env.Link.MinOffset(ctx, addr, q)
 		return offset, "first", err
 	}
@@ -177,11 +196,11 @@ func (a *OffsetPersister) find(ctx context.Context, q *messages.Queue) (offset i
 	}
 }
 
-func (a *OffsetPersister) lane(broker string) *commitLane {
-	lane := a.table.lanes[broker]
+func (a *OffsetPersister) lane(name string) *commitLane {
+	lane := a.table.lanes[name]
 	if lane == nil {
 		lane = &commitLane{}
-		a.table.lanes[broker] = lane
+		a.table.lanes[name] = lane
 	}
 	return lane
 }
@@ -190,68 +209,41 @@ func (a *OffsetPersister) persistAll(c *kit.Context) {
 	moved := make(map[string][]*messages.PersistOffset)
 	for key, t := range a.table.queues {
 		if offset := t.status.committed.Load(); offset != t.persisted {
-			moved[key.Broker] = append(moved[key.Broker], &messages.PersistOffset{Queue: key.Queue(), Offset: offset})
+			lane := a.home.lane(key.Broker)
+			moved[lane] = append(moved[lane], &messages.PersistOffset{Queue: key.Queue(), Offset: offset})
 		}
 	}
-	for broker, list := range moved {
-		a.run(c, broker, list)
+	for lane, list := range moved {
+		a.run(c, lane, list)
 	}
 }
 
-// run sends what waits in a broker's lane, and the given offsets, unless a run is under way; what is urgent then waits for
+// run stores what waits in a lane, and the given offsets, unless a run is under way; what is urgent then waits for
 // its end, what is not for the next tick.
-func (a *OffsetPersister) run(c *kit.Context, broker string, moved []*messages.PersistOffset) {
-	lane := a.lane(broker)
+func (a *OffsetPersister) run(c *kit.Context, name string, moved []*messages.PersistOffset) {
+	lane := a.lane(name)
 	if lane.underway || len(moved)+len(lane.urgent) == 0 {
 		return
 	}
 	lane.underway = true
-	out := &committed{broker: broker, urgent: lane.urgent}
+	out := &committed{lane: name, urgent: lane.urgent}
 	todo := moved
 	for _, u := range lane.urgent {
 		todo = append(todo, u.m)
 	}
 	lane.sent, lane.urgent = lane.urgent, nil
 	c.Go(time.Duration(len(todo))*commitTimeout+time.Second, func(ctx context.Context) kit.Message {
-		var down error
-		for _, m := range todo {
-			err := down
-			if err == nil {
-				err = contained(func() error { return a.commit(ctx, m) })
-			}
-			if _, dead := errors.AsType[*messages.NetworkError](err); dead {
-				down = err // the rest of this run would wait for the same silence
-			}
+		for i, err := range a.home.commit(ctx, todo) {
 			out.results = append(out.results, &messages.OffsetPersisted{
-				Queue: m.GetQueue(), Offset: m.GetOffset(), Failure: messages.FailureOf(err),
+				Queue: todo[i].GetQueue(), Offset: todo[i].GetOffset(), Failure: messages.FailureOf(err),
 			})
 		}
 		return out
 	})
 }
 
-func (a *OffsetPersister) commit(ctx context.Context, m *messages.PersistOffset) error {
-	addr, err := a.env.brokerOf(m.GetQueue())
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
-	defer cancel()
-	err = a.env.Link.Commit(ctx, addr, a.group, m.GetQueue(), m.GetOffset())
-	if err != nil || !m.GetFinal() && !m.GetInsist() {
-		return err
-	}
-	// The queue's last pull may have carried another offset, and a broker works pulls and commits off on different threads:
-	// the last word is worth a second look.
-	stored, err := a.env.Link.Committed(ctx, addr, a.group, m.GetQueue())
-	if err == nil && (stored < m.GetOffset() || m.GetInsist() && stored != m.GetOffset()) {
-		return a.env.Link.Commit(ctx, addr, a.group, m.GetQueue(), m.GetOffset())
-	}
-	return nil
-}
-
 func (a *OffsetPersister) committed(c *kit.Context, m *committed) {
-	lane := a.lane(m.broker)
+	lane := a.lane(m.lane)
 	lane.underway, lane.sent = false, nil
 	plain := len(m.results) - len(m.urgent)
 	for i, r := range m.results {
@@ -281,5 +273,5 @@ func (a *OffsetPersister) committed(c *kit.Context, m *committed) {
 			c.Tell(u.asker, r)
 		}
 	}
-	a.run(c, m.broker, nil)
+	a.run(c, m.lane, nil)
 }

@@ -15,10 +15,20 @@ type ownedQueue struct {
 	ref      kit.Ref
 	q        *assignment
 	revoking bool
+	// begun says that the start offset is fixed; obstacle what keeps it from that.
+	begun    bool
+	obstacle *messages.Failure
+}
+
+// holdsUp tells whether the group is not ready because of the queue: a broadcasting group gets each message that is stored
+// once it is ready, so all its start offsets are fixed before (pains A52).
+func (o *ownedQueue) holdsUp(spec *GroupSpec) bool {
+	return spec.broadcasts() && !o.begun && !o.revoking
 }
 
 func (a *Rebalancer) own(c *kit.Context, key messages.QueueKey, sub *messages.Subscription) {
 	q := newAssignment(key, sub, a.group)
+	q.late = a.group.spec.broadcasts() && a.group.status.wasReady.Load()
 	q.paused.Store(a.pausedAll || a.paused[key])
 	a.group.status.addQueue(q)
 	a.env.Memory.add(q)
@@ -41,6 +51,13 @@ func (a *Rebalancer) owned() int {
 		}
 	}
 	return n
+}
+
+func (a *Rebalancer) queueBegun(c *kit.Context, m *messages.QueueBegun) {
+	if owned := a.queues[m.GetQueue().Key()]; owned != nil && owned.ref == c.Sender() {
+		owned.begun, owned.obstacle = m.GetFailure() == nil, m.GetFailure()
+		a.reportReadiness(c)
+	}
 }
 
 func (a *Rebalancer) queueRevoked(m *messages.QueueRevoked) {

@@ -83,6 +83,25 @@ type OffsetPort interface {
 	OffsetAt(ctx context.Context, address string, q *messages.Queue, at time.Time) (int64, error)
 }
 
+// OffsetStore keeps where broadcasting groups stand, since the cluster does not. Implement it to keep offsets elsewhere than
+// in files (adapters/offsetfile).
+type OffsetStore interface {
+	// Open reads what was saved for a group. It is called once at each start, before any traffic, and may block until ctx ends.
+	// A group for which nothing was saved has an empty table; an error ends the start.
+	Open(ctx context.Context, group string) (OffsetTable, error)
+}
+
+// OffsetTable is what an OffsetStore has of one group, for one member of it. Calls come one after the other, from any
+// goroutine.
+type OffsetTable interface {
+	// Saved gives the offsets that were found when the table was opened. A warning, if any, is told once, by an event.
+	Saved() (offsets map[messages.QueueKey]int64, warning string)
+	// Save replaces everything that is stored, all or nothing. The map must not be kept.
+	Save(ctx context.Context, offsets map[messages.QueueKey]int64) error
+	// Close gives the table up. Nothing is called afterwards.
+	Close() error
+}
+
 // PullPort pulls messages.
 type PullPort interface {
 	// Pull sends a pull (11) and returns at once. done is called exactly once, with a reply or an error, on a goroutine of the

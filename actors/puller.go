@@ -127,6 +127,9 @@ func (a *Puller) pull(c *kit.Context) {
 	a.offset, a.sentAt = a.q.cursor.Load(), time.Now()
 	a.request = a.q.requests.Add(1)
 	committed := a.q.status.committed.Load()
+	if a.group.spec.broadcasts() {
+		committed = 0 // the cluster keeps no offset for this member
+	}
 	req := &messages.PullRequest{
 		Address: addr, Group: a.group.spec.Name, Queue: q, Offset: a.offset, MaxMessages: room,
 		MaxBytes: a.group.spec.PullBytes, SuspendMillis: a.group.spec.Suspend.Milliseconds(),

@@ -17,12 +17,12 @@ import (
 //
 //	Owns        the assignment of one group; the AssignedQueues
 //	Parent      ConsumerGroup
-//	In          Announced, RouteChanged, MembersChanged, RebalanceTick, RebalanceSoon, MembersListed, QueueRevoked,
+//	In          Announced, RouteChanged, MembersChanged, RebalanceTick, RebalanceSoon, MembersListed, QueueBegun, QueueRevoked,
 //	            PauseQueues, ResumeQueues, ResetOffsets, RevokeAll, ChildStopped
 //	Out         WatchTopic, RefreshRoute to routes; BeatNow to the heartbeat; Revoke, Pause, Resume, ResetOffset to AssignedQueues;
 //	            GroupReady, GroupNotReady, AllRevoked to the parent
 //	States      unannounced, idle, listing, revoking all
-//	Invariants  one round at a time; member lists that fail, are empty or lack ourselves change nothing; a queue is
+//	Invariants  one round at a time; a broadcasting group asks for no members and owns every queue of its routes; member lists that fail, are empty or lack ourselves change nothing; a queue is
 //	            started again only after its former AssignedQueue has ended
 //	Restart     starts with an empty assignment: its AssignedQueues were stopped with it
 //	Source      RebalanceService, RebalanceImpl, RebalancePushImpl (protocol.md 5.4)
@@ -74,8 +74,7 @@ func (a *Rebalancer) Receive(c *kit.Context, m kit.Message) {
 	case *messages.Announced:
 		if !a.announced {
 			a.announced = true
-			// The first heartbeat of a group creates its retry topic.
-			c.Tell(a.group.routes, &messages.RefreshRoute{Topic: RetryTopic(a.group.spec.Name)})
+			a.refreshRetryTopic(c)
 		}
 		a.trigger(c)
 	case *messages.RouteChanged:
@@ -91,6 +90,8 @@ func (a *Rebalancer) Receive(c *kit.Context, m kit.Message) {
 		a.trigger(c)
 	case *messages.MembersListed:
 		a.listed(c, m)
+	case *messages.QueueBegun:
+		a.queueBegun(c, m)
 	case *messages.QueueRevoked:
 		a.queueRevoked(m)
 		c.Kill(c.Sender())
@@ -123,6 +124,13 @@ func (a *Rebalancer) start(c *kit.Context) {
 		c.Tell(a.group.routes, &messages.WatchTopic{Topic: sub.GetTopic()})
 	}
 	c.After(a.env.Periods.Rebalance, &messages.RebalanceTick{})
+}
+
+// refreshRetryTopic looks for the group's retry topic: its first heartbeat creates it.
+func (a *Rebalancer) refreshRetryTopic(c *kit.Context) {
+	if !a.group.spec.broadcasts() {
+		c.Tell(a.group.routes, &messages.RefreshRoute{Topic: RetryTopic(a.group.spec.Name)})
+	}
 }
 
 func (a *Rebalancer) routeChanged(c *kit.Context, m *messages.RouteChanged) {
@@ -166,6 +174,11 @@ func (a *Rebalancer) beginRound(c *kit.Context) {
 	a.again, a.unusable, a.changed = false, nil, false
 	for topic, t := range a.topics {
 		if t.route == nil {
+			continue
+		}
+		if a.group.spec.broadcasts() {
+			t.balanced, t.members = true, []string{a.env.ClientID}
+			a.assign(c, topic, t)
 			continue
 		}
 		a.underway++
@@ -243,8 +256,12 @@ func (a *Rebalancer) usable(c *kit.Context, m *messages.MembersListed) error {
 }
 
 func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic) {
+	share := t.queues
+	if !a.group.spec.broadcasts() {
+		share = a.group.spec.Allocate.Allocate(a.env.ClientID, t.members, t.queues)
+	}
 	want := make(map[messages.QueueKey]bool)
-	for _, key := range a.group.spec.Allocate.Allocate(a.env.ClientID, t.members, t.queues) {
+	for _, key := range share {
 		want[key] = true
 	}
 	for key, owned := range a.queues {
@@ -296,7 +313,8 @@ func (a *Rebalancer) members() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// reportReadiness tells the parent when every topic that exists has been balanced once; before, what is in the way.
+// reportReadiness tells the parent when every topic that exists has been balanced once, and each queue has its start if the group
+// broadcasts; before, what is in the way.
 func (a *Rebalancer) reportReadiness(c *kit.Context) {
 	if a.ready {
 		return
@@ -314,6 +332,15 @@ func (a *Rebalancer) reportReadiness(c *kit.Context) {
 		}
 		if failure != nil {
 			c.Tell(c.Parent(), &messages.GroupNotReady{Group: a.group.spec.Name, Failure: failure})
+		}
+		return
+	}
+	for _, owned := range a.queues {
+		if !owned.holdsUp(a.group.spec) {
+			continue
+		}
+		if owned.obstacle != nil {
+			c.Tell(c.Parent(), &messages.GroupNotReady{Group: a.group.spec.Name, Failure: owned.obstacle})
 		}
 		return
 	}

@@ -16,6 +16,8 @@ type work struct {
 	batch *processqueue.Batch
 	// first and count are the messages of the batch concerned; unit is how many of them one call takes.
 	first, count, unit int
+	// tries counts the attempts before this one that failed here, in a broadcasting group.
+	tries int
 
 	// units is what the pool sees; a work is submitted once, so it is part of it.
 	units workpool.Group
@@ -113,5 +115,9 @@ func (w *work) failed(i int, m *messages.Message, err error) {
 		return
 	}
 	w.attemptFailed(m, err)
+	if w.group.spec.broadcasts() {
+		w.consumer.Tell(&failedHere{batch: w.batch, index: i, epoch: w.epoch, tries: w.tries + 1, err: err})
+		return
+	}
 	w.handBack(w.batch, i, m, delayLevelOf(err), err.Error())
 }

@@ -13,8 +13,9 @@ import (
 //	Owns        the pool's life
 //	Parent      ConsumerGroup
 //	In          OverdueTick
-//	Out         HandBack to the RetrySender
-//	Invariants  a handler that runs longer than the group allows is told by its context, and its messages go back once
+//	Out         HandBack to the RetrySender; failedHere to the Consumer
+//	Invariants  a handler that runs longer than the group allows is told by its context, and its messages go back once, or are dropped if
+//	            the group broadcasts
 //	Restart     the pool goes on
 //	Source      ConsumeMessageConcurrentlyService.cleanExpireMsg (protocol.md 5.7)
 type WorkerPool struct {
@@ -58,8 +59,13 @@ func (a *WorkerPool) look() {
 			continue
 		}
 		for i := range ms {
-			if !late.batch.Settled(late.first + i) {
-				h.q.countFailure()
+			if late.batch.Settled(late.first + i) {
+				continue
+			}
+			h.q.countFailure()
+			if a.group.spec.broadcasts() { // it still runs, so it must not be tried again beside itself
+				h.consumer.Tell(&failedHere{batch: late.batch, index: late.first + i, epoch: h.epoch, err: DeadLetter(ErrHandlerTimeout)})
+			} else {
 				h.handBack(late.batch, late.first+i, &ms[i], overdueLevel, ErrHandlerTimeout.Error())
 			}
 		}

@@ -80,6 +80,10 @@ const (
 	EventKind_EVENT_KIND_LOCK_FAILED      EventKind = 40
 	// Directive: a broker moved the queue to another offset on an administrator's demand.
 	EventKind_EVENT_KIND_OFFSET_RESET EventKind = 41
+	// A broadcasting group gave a message up; text says the reason. No broker keeps it for the group.
+	EventKind_EVENT_KIND_MESSAGE_DROPPED EventKind = 42
+	// What a store of offsets had to say when it was opened, e.g. that a backup was read or that nothing is durable.
+	EventKind_EVENT_KIND_OFFSET_STORE_WARNING EventKind = 43
 )
 
 // Enum value maps for EventKind.
@@ -127,6 +131,8 @@ var (
 		39: "EVENT_KIND_LOCK_PASSED_OVER",
 		40: "EVENT_KIND_LOCK_FAILED",
 		41: "EVENT_KIND_OFFSET_RESET",
+		42: "EVENT_KIND_MESSAGE_DROPPED",
+		43: "EVENT_KIND_OFFSET_STORE_WARNING",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":            0,
@@ -171,6 +177,8 @@ var (
 		"EVENT_KIND_LOCK_PASSED_OVER":       39,
 		"EVENT_KIND_LOCK_FAILED":            40,
 		"EVENT_KIND_OFFSET_RESET":           41,
+		"EVENT_KIND_MESSAGE_DROPPED":        42,
+		"EVENT_KIND_OFFSET_STORE_WARNING":   43,
 	}
 )
 
@@ -384,7 +392,7 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\afailure\x18\r \x01(\v2\x12.troupe.v1.FailureR\afailure\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x0e \x01(\tR\tmessageId\x12\x14\n" +
-	"\x05stack\x18\x0f \x01(\tR\x05stack*\xa8\n" +
+	"\x05stack\x18\x0f \x01(\tR\x05stack*\xed\n" +
 	"\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
@@ -429,7 +437,9 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\x1aEVENT_KIND_QUEUE_SUSPENDED\x10&\x12\x1f\n" +
 	"\x1bEVENT_KIND_LOCK_PASSED_OVER\x10'\x12\x1a\n" +
 	"\x16EVENT_KIND_LOCK_FAILED\x10(\x12\x1b\n" +
-	"\x17EVENT_KIND_OFFSET_RESET\x10)B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
+	"\x17EVENT_KIND_OFFSET_RESET\x10)\x12\x1e\n" +
+	"\x1aEVENT_KIND_MESSAGE_DROPPED\x10*\x12#\n" +
+	"\x1fEVENT_KIND_OFFSET_STORE_WARNING\x10+B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
 	file_troupe_v1_events_proto_rawDescOnce sync.Once

@@ -25,8 +25,10 @@ const (
 
 // LocateStart asks where consumption of a queue starts: the stored offset, or the group's rule if there is none.
 type LocateStart struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         *Queue                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Queue *Queue                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// The queue came while the group was consuming: without a stored offset it starts at its minimum, whatever the rule says.
+	Late          bool `protobuf:"varint,2,opt,name=late,proto3" json:"late,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -66,6 +68,13 @@ func (x *LocateStart) GetQueue() *Queue {
 		return x.Queue
 	}
 	return nil
+}
+
+func (x *LocateStart) GetLate() bool {
+	if x != nil {
+		return x.Late
+	}
+	return false
 }
 
 // StartLocated answers LocateStart. A failure is never an offset.
@@ -311,9 +320,10 @@ var File_troupe_v1_offsets_proto protoreflect.FileDescriptor
 
 const file_troupe_v1_offsets_proto_rawDesc = "" +
 	"\n" +
-	"\x17troupe/v1/offsets.proto\x12\ttroupe.v1\x1a\x16troupe/v1/common.proto\"5\n" +
+	"\x17troupe/v1/offsets.proto\x12\ttroupe.v1\x1a\x16troupe/v1/common.proto\"I\n" +
 	"\vLocateStart\x12&\n" +
-	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\"\x94\x01\n" +
+	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12\x12\n" +
+	"\x04late\x18\x02 \x01(\bR\x04late\"\x94\x01\n" +
 	"\fStartLocated\x12&\n" +
 	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x16\n" +

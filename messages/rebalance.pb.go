@@ -317,6 +317,59 @@ func (x *AllRevoked) GetUnpersisted() []string {
 	return nil
 }
 
+// QueueBegun tells the Rebalancer of a broadcasting group that a queue's start offset is fixed, or what is in the way.
+type QueueBegun struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         *Queue                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Failure       *Failure               `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueBegun) Reset() {
+	*x = QueueBegun{}
+	mi := &file_troupe_v1_rebalance_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueBegun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueBegun) ProtoMessage() {}
+
+func (x *QueueBegun) ProtoReflect() protoreflect.Message {
+	mi := &file_troupe_v1_rebalance_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueBegun.ProtoReflect.Descriptor instead.
+func (*QueueBegun) Descriptor() ([]byte, []int) {
+	return file_troupe_v1_rebalance_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *QueueBegun) GetQueue() *Queue {
+	if x != nil {
+		return x.Queue
+	}
+	return nil
+}
+
+func (x *QueueBegun) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
 // QueueRevoked tells the Rebalancer that a queue has been given up completely and may be forgotten.
 type QueueRevoked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -331,7 +384,7 @@ type QueueRevoked struct {
 
 func (x *QueueRevoked) Reset() {
 	*x = QueueRevoked{}
-	mi := &file_troupe_v1_rebalance_proto_msgTypes[6]
+	mi := &file_troupe_v1_rebalance_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -343,7 +396,7 @@ func (x *QueueRevoked) String() string {
 func (*QueueRevoked) ProtoMessage() {}
 
 func (x *QueueRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_rebalance_proto_msgTypes[6]
+	mi := &file_troupe_v1_rebalance_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -356,7 +409,7 @@ func (x *QueueRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueRevoked.ProtoReflect.Descriptor instead.
 func (*QueueRevoked) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_rebalance_proto_rawDescGZIP(), []int{6}
+	return file_troupe_v1_rebalance_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *QueueRevoked) GetQueue() *Queue {
@@ -400,7 +453,11 @@ const file_troupe_v1_rebalance_proto_rawDesc = "" +
 	"\n" +
 	"AllRevoked\x12\x1c\n" +
 	"\tabandoned\x18\x01 \x01(\x03R\tabandoned\x12 \n" +
-	"\vunpersisted\x18\x02 \x03(\tR\vunpersisted\"\x82\x01\n" +
+	"\vunpersisted\x18\x02 \x03(\tR\vunpersisted\"b\n" +
+	"\n" +
+	"QueueBegun\x12&\n" +
+	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12,\n" +
+	"\afailure\x18\x02 \x01(\v2\x12.troupe.v1.FailureR\afailure\"\x82\x01\n" +
 	"\fQueueRevoked\x12&\n" +
 	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12\x1c\n" +
 	"\tabandoned\x18\x02 \x01(\x03R\tabandoned\x12,\n" +
@@ -418,7 +475,7 @@ func file_troupe_v1_rebalance_proto_rawDescGZIP() []byte {
 	return file_troupe_v1_rebalance_proto_rawDescData
 }
 
-var file_troupe_v1_rebalance_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_troupe_v1_rebalance_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_troupe_v1_rebalance_proto_goTypes = []any{
 	(*MembersChanged)(nil), // 0: troupe.v1.MembersChanged
 	(*RebalanceTick)(nil),  // 1: troupe.v1.RebalanceTick
@@ -426,19 +483,22 @@ var file_troupe_v1_rebalance_proto_goTypes = []any{
 	(*MembersListed)(nil),  // 3: troupe.v1.MembersListed
 	(*RevokeAll)(nil),      // 4: troupe.v1.RevokeAll
 	(*AllRevoked)(nil),     // 5: troupe.v1.AllRevoked
-	(*QueueRevoked)(nil),   // 6: troupe.v1.QueueRevoked
-	(*Failure)(nil),        // 7: troupe.v1.Failure
-	(*Queue)(nil),          // 8: troupe.v1.Queue
+	(*QueueBegun)(nil),     // 6: troupe.v1.QueueBegun
+	(*QueueRevoked)(nil),   // 7: troupe.v1.QueueRevoked
+	(*Failure)(nil),        // 8: troupe.v1.Failure
+	(*Queue)(nil),          // 9: troupe.v1.Queue
 }
 var file_troupe_v1_rebalance_proto_depIdxs = []int32{
-	7, // 0: troupe.v1.MembersListed.failure:type_name -> troupe.v1.Failure
-	8, // 1: troupe.v1.QueueRevoked.queue:type_name -> troupe.v1.Queue
-	7, // 2: troupe.v1.QueueRevoked.failure:type_name -> troupe.v1.Failure
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	8, // 0: troupe.v1.MembersListed.failure:type_name -> troupe.v1.Failure
+	9, // 1: troupe.v1.QueueBegun.queue:type_name -> troupe.v1.Queue
+	8, // 2: troupe.v1.QueueBegun.failure:type_name -> troupe.v1.Failure
+	9, // 3: troupe.v1.QueueRevoked.queue:type_name -> troupe.v1.Queue
+	8, // 4: troupe.v1.QueueRevoked.failure:type_name -> troupe.v1.Failure
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_troupe_v1_rebalance_proto_init() }
@@ -453,7 +513,7 @@ func file_troupe_v1_rebalance_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_troupe_v1_rebalance_proto_rawDesc), len(file_troupe_v1_rebalance_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
