@@ -11,12 +11,14 @@ import (
 //
 //	Owns        the assignment: cursor, window and status, which survive restarts of the two below
 //	Parent      Rebalancer
-//	In          StartLocated, StartRetry, OffsetIllegal, ResetOffset, Discarded, ConsumerRestarted, Pause, Resume, Revoke,
-//	            Drained, OffsetPersisted, persistOverdue, ChildStopped
-//	Out         QueueBegun to the parent; LocateStart, trackOffset, PersistOffset to the OffsetPersister; StartAt, Drain to the Consumer;
+//	In          QueueLocked, LockLost, QueueUnlocked, StartLocated, StartRetry, OffsetIllegal, ResetOffset, Discarded,
+//	            ConsumerRestarted, Pause, Resume, Revoke, Drained, OffsetPersisted, persistOverdue, ChildStopped
+//	Out         QueueBegun to the parent; lockQueue, UnlockQueue to the QueueLocker; LocateStart, trackOffset, forgetOffset, PersistOffset to the
+//	            OffsetPersister; StartAt, Drain to the Consumer;
 //	            StopPulling, Resume to the Puller; QueueRevoked to the parent
-//	States      locating, running, correcting, draining, persisting, revoked
-//	Invariants  never two Pullers; no pull before the start offset is known; QueueRevoked is told once, after the final
+//	States      locking, locating, running, correcting, relocking, draining, persisting, unlocking, revoked
+//	Invariants  never two Pullers; the start offset is asked for after the lock was had, the lock given back after the final
+//	            offset was stored; no pull before the start offset is known; QueueRevoked is told once, after the final
 //	            offset was stored or could not be
 //	Restart     locates the start offset again: everything not persisted is delivered again
 //	Source      ProcessQueue, RebalancePushImpl.removeUnnecessaryMessageQueue (protocol.md 5.4–5.6)
@@ -35,18 +37,23 @@ type AssignedQueue struct {
 	asked bool
 	// insisted counts the corrections in a row after which the broker refused the very offset it had given.
 	insisted int
-	outcome  *messages.QueueRevoked
-	final    int64
-	tries    int
+	// resetTo is where an administrator has put the queue that was not locked yet.
+	resetTo *int64
+	outcome *messages.QueueRevoked
+	final   int64
+	tries   int
 }
 
 // Phases of a queue, as told by the topology.
 const (
+	phaseLocking    = "locking"
 	phaseLocating   = "locating"
 	phaseRunning    = "running"
 	phaseCorrecting = "correcting"
+	phaseRelocking  = "relocking"
 	phaseDraining   = "draining"
 	phasePersisting = "persisting"
+	phaseUnlocking  = "unlocking"
 	phaseRevoked    = "revoked"
 )
 
@@ -74,6 +81,12 @@ func (a *AssignedQueue) Receive(c *kit.Context, m kit.Message) {
 	switch m := m.(type) {
 	case kit.Started:
 		a.start(c)
+	case *messages.QueueLocked:
+		a.locked(c)
+	case *messages.LockLost:
+		a.lockLost(c)
+	case *messages.QueueUnlocked:
+		a.unlocked(c)
 	case *messages.StartRetry:
 		if a.phase() == phaseLocating {
 			a.locate(c)
@@ -101,7 +114,7 @@ func (a *AssignedQueue) Receive(c *kit.Context, m kit.Message) {
 		a.persisted(c, m)
 	case *persistOverdue:
 		if m.try == a.tries {
-			a.finish(c, &messages.Failure{Cause: &messages.Failure_Other{Other: "the offset was not acknowledged in time"}})
+			a.unlock(c, &messages.Failure{Cause: &messages.Failure_Other{Other: "the offset was not acknowledged in time"}})
 		}
 	case kit.ChildStopped:
 		a.childStopped(c, m)
@@ -114,22 +127,85 @@ func (a *AssignedQueue) Receive(c *kit.Context, m kit.Message) {
 func (a *AssignedQueue) start(c *kit.Context) {
 	a.q.reset()
 	if a.q.revoke == nil {
-		a.locate(c)
+		a.lock(c)
 		return
 	}
 	// Failed on its way out: what was not stored is delivered again.
 	a.outcome = &messages.QueueRevoked{Queue: a.q.queue}
 	a.q.status.phase.set(phasePersisting)
-	a.finish(c, &messages.Failure{Cause: &messages.Failure_Other{Other: "failed while it was given up"}})
+	a.unlock(c, &messages.Failure{Cause: &messages.Failure_Other{Other: "failed while it was given up"}})
+}
+
+// lock asks for the queue's lock, if the group has any, and then for the start offset.
+func (a *AssignedQueue) lock(c *kit.Context) {
+	if a.group.locks.IsZero() {
+		a.q.status.phase.set(phaseLocating)
+		a.locate(c)
+		return
+	}
+	a.q.status.phase.set(phaseLocking)
+	c.Tell(a.group.locks, &lockQueue{LockQueue: &messages.LockQueue{Queue: a.q.queue}, lock: &a.q.lock})
+}
+
+func (a *AssignedQueue) locked(c *kit.Context) {
+	switch a.phase() {
+	case phaseLocking:
+		a.q.status.phase.set(phaseLocating)
+		if at := a.resetTo; at != nil {
+			a.resetTo = nil
+			a.reset(c, *at)
+			return
+		}
+		a.locate(c)
+	case phaseRunning: // held again after it had lapsed
+		c.Tell(a.consumer, &messages.Redeliver{})
+	}
+}
+
+// lockLost is the directive "lock lost": nothing that is cached may be handled or committed any more, since another member
+// goes on with the queue. It is locked anew and begun where that one has got to.
+func (a *AssignedQueue) lockLost(c *kit.Context) {
+	if a.q.revoke != nil {
+		return
+	}
+	a.env.Events.Record(&messages.Event{
+		Kind: messages.EventKind_EVENT_KIND_LOCK_LOST, Group: a.group.spec.Name, Queue: a.q.queue,
+		Offset: a.q.status.committed.Load(),
+	})
+	a.q.epoch.Add(1)
+	a.q.stop()
+	a.q.cancel(ErrLockLost)
+	a.q.halted.Store(true)
+	c.Tell(a.group.offsets, &forgetOffset{key: a.q.key})
+	a.q.status.phase.set(phaseRelocking)
+	for _, child := range []kit.Ref{a.puller, a.consumer} {
+		if !child.IsZero() {
+			c.Kill(child)
+		}
+	}
+	a.relock(c)
+}
+
+// relock begins anew when what there was has ended.
+func (a *AssignedQueue) relock(c *kit.Context) {
+	if a.phase() != phaseRelocking || !a.puller.IsZero() || !a.consumer.IsZero() {
+		return
+	}
+	if a.q.revoke != nil {
+		a.unlock(c, nil)
+		return
+	}
+	a.discarding, a.insisted = false, 0
+	a.q.reset()
+	a.lock(c)
 }
 
 func (a *AssignedQueue) phase() string { return a.q.status.phase.get() }
 
 func (a *AssignedQueue) locate(c *kit.Context) {
-	if a.q.revoke != nil {
+	if a.phase() != phaseLocating || a.q.revoke != nil {
 		return
 	}
-	a.q.status.phase.set(phaseLocating)
 	c.Tell(a.group.offsets, &messages.LocateStart{Queue: a.q.queue, Late: a.q.late})
 }
 
@@ -233,6 +309,9 @@ func (a *AssignedQueue) correct(c *kit.Context, m *messages.OffsetIllegal) {
 func (a *AssignedQueue) reset(c *kit.Context, offset int64) {
 	before := a.q.status.committed.Load()
 	switch a.phase() {
+	case phaseLocking, phaseRelocking:
+		a.resetTo = &offset // for when the queue is ours
+		return
 	case phaseLocating:
 		a.begin(c, offset, -1, "reset")
 		c.Tell(a.group.offsets, &messages.PersistOffset{Queue: a.q.queue, Offset: offset})
@@ -314,9 +393,14 @@ func (a *AssignedQueue) revoked(c *kit.Context, m *messages.Revoke) {
 		Kind: messages.EventKind_EVENT_KIND_QUEUE_REVOKING, Group: a.group.spec.Name, Queue: a.q.queue,
 		Text: revokeReason(m.GetReason()),
 	})
-	if a.consumer.IsZero() {
+	switch {
+	case a.phase() == phaseRelocking:
 		a.outcome = &messages.QueueRevoked{Queue: a.q.queue}
-		a.finish(c, nil)
+		a.relock(c)
+		return
+	case a.consumer.IsZero():
+		a.outcome = &messages.QueueRevoked{Queue: a.q.queue}
+		a.unlock(c, nil)
 		return
 	}
 	a.q.status.phase.set(phaseDraining)
@@ -351,24 +435,48 @@ func (a *AssignedQueue) persisted(c *kit.Context, m *messages.OffsetPersisted) {
 		a.persistFinal(c)
 		return
 	}
-	a.finish(c, m.GetFailure())
+	a.unlock(c, m.GetFailure())
 }
 
-func (a *AssignedQueue) finish(c *kit.Context, failure *messages.Failure) {
-	if a.phase() == phaseRevoked {
+// unlock is the last step but one: the next owner may begin.
+func (a *AssignedQueue) unlock(c *kit.Context, failure *messages.Failure) {
+	if a.phase() == phaseUnlocking || a.phase() == phaseRevoked {
 		return
 	}
-	a.q.status.phase.set(phaseRevoked)
 	a.outcome.Failure = failure
+	if a.group.locks.IsZero() {
+		a.finish(c)
+		return
+	}
+	a.q.status.phase.set(phaseUnlocking)
+	c.Tell(a.group.locks, &messages.UnlockQueue{Queue: a.q.queue})
+}
+
+// unlocked ends the queue. A lock that could not be given back ends by itself.
+func (a *AssignedQueue) unlocked(c *kit.Context) {
+	if a.phase() == phaseUnlocking {
+		a.finish(c)
+	}
+}
+
+func (a *AssignedQueue) finish(c *kit.Context) {
+	a.q.status.phase.set(phaseRevoked)
 	a.env.Events.Record(&messages.Event{
 		Kind: messages.EventKind_EVENT_KIND_QUEUE_REVOKED, Group: a.group.spec.Name, Queue: a.q.queue, Offset: a.final,
-		Text: revokeReason(a.q.revoke.GetReason()), Count: a.outcome.GetAbandoned(), Failure: failure,
+		Text: revokeReason(a.q.revoke.GetReason()), Count: a.outcome.GetAbandoned(), Failure: a.outcome.GetFailure(),
 	})
 	c.Tell(c.Parent(), a.outcome) // which ends this actor: our own end could overtake the message
 }
 
 func (a *AssignedQueue) childStopped(c *kit.Context, m kit.ChildStopped) {
 	switch {
+	case a.phase() == phaseRelocking:
+		if m.Name == pullerName {
+			a.puller = kit.Ref{}
+		} else {
+			a.consumer = kit.Ref{}
+		}
+		a.relock(c)
 	case m.Name == pullerName && a.phase() == phaseCorrecting:
 		a.puller = kit.Ref{}
 		a.resume(c)

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"math"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +36,11 @@ type assignment struct {
 	// correction is where the next Puller starts; the AssignedQueue's alone.
 	correction int64
 
+	// lock is the broker's lock of the queue, as the QueueLocker knows it.
+	lock queueLock
+	// line is where an orderly queue stands; it is replaced when the queue is put at another offset.
+	line *orderlyLine
+
 	// epoch grows whenever what was submitted before must not run or count any more.
 	epoch atomic.Int64
 	// started is the highest offset that was given to a handler.
@@ -53,7 +57,7 @@ type assignment struct {
 	// revoke is what the AssignedQueue was told, drain what it told the Consumer.
 	revoke      *messages.Revoke
 	drain       *messages.Drain
-	unsubmitted *work
+	unsubmitted *processqueue.Batch
 	redeliver   []*work
 }
 
@@ -72,7 +76,7 @@ func (q *assignment) reset() {
 	q.halted.Store(false)
 	q.closed.Store(false)
 	q.started.Store(-1)
-	q.drain, q.unsubmitted, q.redeliver = nil, nil, nil
+	q.drain, q.unsubmitted, q.redeliver, q.line = nil, nil, nil, &orderlyLine{}
 	q.starved.Store(false)
 }
 
@@ -127,21 +131,6 @@ func (q *assignment) close() {
 func (q *assignment) stop() {
 	q.limit.Store(-1)
 	q.closed.Store(true)
-}
-
-// owes tells whether messages are still to be handled before a drain is complete; called in the Consumer's turn.
-func (q *assignment) owes() bool {
-	limit := q.limit.Load()
-	for batch, i := range q.window.Pending() {
-		offset := batch.Messages()[i].GetQueueOffset()
-		if offset > limit {
-			return false
-		}
-		if !slices.ContainsFunc(q.redeliver, func(w *work) bool { return w.batch == batch && w.first == i }) {
-			return true
-		}
-	}
-	return false
 }
 
 // handOver notes that the Puller passes an answer on; called in the Puller's turn.

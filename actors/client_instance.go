@@ -125,10 +125,10 @@ func (a *ClientInstance) start(c *kit.Context) {
 	}
 	for _, group := range a.contexts {
 		group.routes, group.heartbeat = routes, heartbeat
-		offsets := newOffsetTable()
+		offsets, locks := newOffsetTable(), newLockTable()
 		a.groups[group.spec.Name] = c.Spawn(kit.Spec{
 			Role: "ConsumerGroup", Name: "group-" + group.spec.Name, Phase: group.status.phase.get,
-			New: func() kit.Actor { return &ConsumerGroup{env: a.env, group: group, offsets: offsets} },
+			New: func() kit.Actor { return &ConsumerGroup{env: a.env, group: group, offsets: offsets, locks: locks} },
 		})
 	}
 	groups := a.groups

@@ -14,11 +14,12 @@ import (
 	"github.com/troupe-mq/troupe/messages"
 )
 
-// Consumer takes what was pulled, hands it to the workers and settles results, in concurrent mode.
+// Consumer takes what was pulled, hands it to the workers and settles results. What differs between concurrent and orderly
+// groups is its mode.
 //
 //	Owns        the queue's window of messages that are not settled
 //	Parent      AssignedQueue
-//	In          Pulled, Settled, StartAt, Drain, DrainTick, handedBack (HandedBack with its place), Redeliver,
+//	In          Pulled, Settled, StartAt, Drain, DrainTick, handedBack (HandedBack with its place), Suspended, Redeliver,
 //	            failedHere, tryAgain
 //	Out         work to the pool; Credit to the Puller; HandBack to the RetrySender (from workers); Drained,
 //	            Discarded and ConsumerRestarted to the parent
@@ -27,17 +28,17 @@ import (
 //	            back, by a filter, or by being dropped where members broadcast, never otherwise; a result of an earlier epoch changes nothing
 //	Restart     window, running handlers and drain go on (assignment); messages lost with the failing Pulled are pulled
 //	            again (ConsumerRestarted)
-//	Source      ConsumeMessageConcurrentlyService, ProcessQueue (protocol.md 5.6, 5.7)
+//	Source      ConsumeMessageConcurrentlyService, ConsumeMessageOrderlyService, ProcessQueue (protocol.md 5.6, 5.7, 5.10)
 type Consumer struct {
 	env   *Env
 	group *groupContext
 	q     *assignment
+	mode  mode
 	// sub is the queue's subscription; nil for the retry topic, whose messages belong to several.
 	sub *SubscriptionSpec
 
-	puller     kit.Ref
-	redelivery *kit.Timer
-	drained    bool
+	puller  kit.Ref
+	drained bool
 	// unearned are messages settled without success that the window has not freed yet.
 	unearned    int64
 	drainCancel bool
@@ -46,8 +47,32 @@ type Consumer struct {
 // Handlers whose context was cancelled get this long to notice.
 const cancelGrace = 500 * time.Millisecond
 
+// mode is how messages get from the window to the handlers. Everything is called in the Consumer's turn.
+type mode interface {
+	// submit hands out what was pulled; some of it may be settled already.
+	submit(c *kit.Context, batch *processqueue.Batch)
+	// handedBack follows the broker's answer about a message that was to go back.
+	handedBack(c *kit.Context, m *handedBack)
+	// suspended follows a worker that let go of the queue.
+	suspended(c *kit.Context, m *messages.Suspended)
+	// again goes on with what had to wait.
+	again(c *kit.Context)
+	// resume goes on after a failure of the Consumer.
+	resume(c *kit.Context)
+	// discard forgets everything that was submitted.
+	discard()
+	// owes tells whether messages are still to be handled before a drain is complete.
+	owes() bool
+}
+
 func newConsumer(env *Env, group *groupContext, q *assignment) *Consumer {
-	return &Consumer{env: env, group: group, q: q, sub: group.spec.subscription(q.key.Topic)}
+	a := &Consumer{env: env, group: group, q: q, sub: group.spec.subscription(q.key.Topic)}
+	if group.spec.Order != nil {
+		a.mode = &orderly{Consumer: a}
+	} else {
+		a.mode = &concurrently{Consumer: a}
+	}
+	return a
 }
 
 func (a *Consumer) handling(self kit.Ref) handling {
@@ -75,10 +100,17 @@ func (a *Consumer) Receive(c *kit.Context, m kit.Message) {
 			a.advance(c) // there is nothing left to wait for, but handlers that still run
 		}
 	case *handedBack:
-		a.handedBack(c, m)
+		a.q.handingBack.Add(-1)
+		if m.epoch == a.q.epoch.Load() {
+			a.mode.handedBack(c, m)
+		}
+		a.advance(c)
+	case *messages.Suspended:
+		a.mode.suspended(c, m)
 	case *messages.Redeliver:
-		a.redelivery = nil
-		a.redeliver(c)
+		if a.q.drain == nil {
+			a.mode.again(c)
+		}
 	case *failedHere:
 		a.failedHere(c, m)
 	case *tryAgain:
@@ -142,9 +174,9 @@ func (a *Consumer) place(c *kit.Context, m *messages.Pulled) (placed bool) {
 	}
 	q.rates.gotMessages(batch.Len())
 	q.status.lastConsumed.Store(time.Now().UnixMilli())
-	q.unsubmitted = newWork(c.Self(), a, batch)
+	q.unsubmitted = batch
 	a.leaveOut(batch)
-	q.unsubmitted.submit()
+	a.mode.submit(c, batch)
 	q.unsubmitted = nil
 	return true
 }
@@ -225,46 +257,19 @@ func (a *Consumer) startAt(offset int64) {
 	q.newScope()
 	q.window.Reset(offset)
 	q.started.Store(-1)
-	q.redeliver, a.unearned = nil, 0
+	a.mode.discard()
+	a.unearned = 0
 	q.status.committed.Store(offset) // what is in transit is counted when it comes out of the mailbox
 	q.status.oldest.Store(0)
 }
 
-func (a *Consumer) handedBack(c *kit.Context, m *handedBack) {
-	a.q.handingBack.Add(-1)
-	if m.epoch == a.q.epoch.Load() {
-		if m.reply.GetFailure() == nil {
-			_ = m.batch.Settle(m.index) // advance follows at once
-			a.unearned++
-		} else {
-			a.q.redeliver = append(a.q.redeliver, newSingle(c.Self(), a, m.batch, m.index))
-			if a.redelivery == nil {
-				a.redelivery = c.After(a.group.spec.RedeliverAfter, &messages.Redeliver{})
-			}
-		}
-	}
-	a.advance(c)
-}
-
-// redeliver tries messages again here that the broker did not take back.
-func (a *Consumer) redeliver(*kit.Context) {
-	if a.q.drain != nil {
-		return
-	}
-	again := a.q.redeliver
-	a.q.redeliver = nil
-	for _, w := range again {
-		w.submit()
-	}
-}
-
 // resume goes on after a failure: what was put is handed out, what was lost is pulled again.
 func (a *Consumer) resume(c *kit.Context) {
-	if w := a.q.unsubmitted; w != nil {
+	if batch := a.q.unsubmitted; batch != nil {
 		a.q.unsubmitted = nil
-		newWork(c.Self(), a, w.batch).submit()
+		a.mode.submit(c, batch)
 	}
-	a.redeliver(c)
+	a.mode.resume(c)
 	a.moved(c)
 	c.Tell(c.Parent(), &messages.ConsumerRestarted{Next: a.q.window.Next()})
 	if m := a.q.drain; m != nil {
@@ -309,7 +314,7 @@ func (a *Consumer) drainTick(c *kit.Context, m *messages.DrainTick) {
 
 // endDrain tells the parent when nothing runs any more, or that the rest was abandoned.
 func (a *Consumer) endDrain(c *kit.Context, abandoned int64) {
-	if a.drained || (abandoned == 0 && (a.q.running.Load()+a.q.handingBack.Load() > 0 || a.q.owes())) {
+	if a.drained || (abandoned == 0 && (a.q.running.Load()+a.q.handingBack.Load() > 0 || a.mode.owes())) {
 		return
 	}
 	a.drained = true

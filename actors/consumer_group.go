@@ -13,7 +13,7 @@ import (
 //	Parent      ClientInstance
 //	In          Announced, MembersChanged, PauseQueues, ResumeQueues, ResetOffsets, SetWorkers, GroupReady, GroupNotReady, StopGroup, AllRevoked,
 //	            Withdrawn
-//	Out         AnnounceGroup, WithdrawGroup to the heartbeat; RevokeAll to the Rebalancer; GroupReady, GroupNotReady,
+//	Out         AnnounceGroup, WithdrawGroup to the heartbeat; RevokeAll to the Rebalancer; Announced to both who need it; GroupReady, GroupNotReady,
 //	            GroupStopped to the parent
 //	States      starting, running, draining, withdrawing, stopped
 //	Invariants  the heartbeat is withdrawn only after every queue was given up and every offset stored
@@ -23,6 +23,7 @@ type ConsumerGroup struct {
 	env        *Env
 	group      *groupContext
 	offsets    *offsetTable
+	locks      *lockTable
 	rebalancer kit.Ref
 	stopped    *messages.GroupStopped
 }
@@ -41,7 +42,12 @@ func (a *ConsumerGroup) Receive(c *kit.Context, m kit.Message) {
 	switch m := m.(type) {
 	case kit.Started:
 		a.start(c)
-	case *messages.Announced, *messages.MembersChanged, *messages.PauseQueues, *messages.ResumeQueues, *messages.ResetOffsets:
+	case *messages.Announced:
+		if !a.group.locks.IsZero() {
+			c.Tell(a.group.locks, m)
+		}
+		c.Tell(a.rebalancer, m)
+	case *messages.MembersChanged, *messages.PauseQueues, *messages.ResumeQueues, *messages.ResetOffsets:
 		c.Tell(a.rebalancer, m)
 	case *messages.SetWorkers:
 		a.group.pool.SetWorkers(int(m.GetWorkers()))
@@ -75,6 +81,11 @@ func (a *ConsumerGroup) start(c *kit.Context) {
 	c.Spawn(kit.Spec{Role: "WorkerPool", Name: "workers", Facts: a.workerFacts, New: func() kit.Actor {
 		return &WorkerPool{env: a.env, group: a.group}
 	}})
+	if a.group.spec.locks() {
+		a.group.locks = c.Spawn(kit.Spec{Role: "QueueLocker", Name: "locks", New: func() kit.Actor {
+			return &QueueLocker{env: a.env, group: a.group, table: a.locks}
+		}})
+	}
 	a.rebalancer = c.Spawn(kit.Spec{Role: "Rebalancer", Name: "rebalancer", New: func() kit.Actor {
 		return &Rebalancer{env: a.env, group: a.group}
 	}})

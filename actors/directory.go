@@ -69,6 +69,18 @@ func (d *Directory) Master(broker string) (string, bool) {
 	return a, ok
 }
 
+// BrokerAt gives the name of the broker set that has an address.
+func (d *Directory) BrokerAt(address string) (broker string, ok bool) {
+	for name, b := range d.snapshot.Load().brokers {
+		for _, a := range b.GetAddresses() {
+			if a == address {
+				return name, true
+			}
+		}
+	}
+	return "", false
+}
+
 // Addresses gives every known broker address, sorted.
 func (d *Directory) Addresses() []string { return d.snapshot.Load().addresses }
 

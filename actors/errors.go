@@ -14,6 +14,8 @@ var (
 	ErrQueueRevoked = errors.New("queue revoked")
 	// ErrHandlerTimeout ends the context of a handler that runs longer than its group allows.
 	ErrHandlerTimeout = errors.New("handler timeout")
+	// ErrLockLost ends the context of a handler of an orderly queue whose lock another member has got.
+	ErrLockLost = errors.New("queue lock lost")
 	// ErrDraining ends the context of a handler that is still running when the drain deadline of a shutdown passes.
 	ErrDraining = errors.New("draining: the deadline of the shutdown passed")
 	// ErrOffsetCorrected ends the context of a handler whose queue was moved to another offset by the broker.

@@ -20,8 +20,10 @@ type groupContext struct {
 	offsets   kit.Ref
 	retries   kit.Ref
 	home      offsetHome
-	pool      *workpool.Pool
-	calls     *calls
+	// locks is zero in a group that takes none.
+	locks kit.Ref
+	pool  *workpool.Pool
+	calls *calls
 	// lanes of the pool, by topic.
 	lanes  map[string]*workpool.Lane
 	status *groupStatus

@@ -35,6 +35,19 @@ type GroupSpec struct {
 	// HandlerTimeout is how long a handler may run; 0: as long as it likes.
 	HandlerTimeout time.Duration
 	Allocate       allocation.Strategy
+	// Order is set for an orderly group: one handler at a time for a queue, in the order of the queue.
+	Order *OrderSpec
+	// HandOff is how long a concurrent group waits for the former owner of a queue to give its lock up; 0: the group takes no
+	// locks.
+	HandOff time.Duration
+}
+
+// OrderSpec is what an orderly group needs to know besides.
+type OrderSpec struct {
+	// Suspend is how long a queue waits after a failure before it goes on with the same message.
+	Suspend time.Duration
+	// Turn is how long a worker stays with one queue.
+	Turn time.Duration
 }
 
 // BroadcastSpec is what a broadcasting group has beyond others: the cluster keeps neither its offsets nor what failed.
@@ -58,7 +71,10 @@ func (s *GroupSpec) model() messages.MessageModel {
 }
 
 // expires tells whether the messages of an overdue handler go back to the broker, whatever it says later.
-func (s *GroupSpec) expires() bool { return s.HandlerTimeout > 0 }
+func (s *GroupSpec) expires() bool { return s.HandlerTimeout > 0 && s.Order == nil }
+
+// locks tells whether the group locks its queues.
+func (s *GroupSpec) locks() bool { return s.Order != nil || s.HandOff > 0 }
 
 // Limits bound what is pulled but not settled, for one queue.
 type Limits struct {

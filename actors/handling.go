@@ -114,7 +114,11 @@ func (h *handling) attemptFailed(m *messages.Message, err error) {
 func (h *handling) handBack(batch *processqueue.Batch, i int, m *messages.Message, level int32, reason string) {
 	h.q.handingBack.Add(1)
 	h.group.retries.Tell(&handBack{
-		HandBack: &messages.HandBack{Queue: h.q.queue, Message: m, DelayLevel: level, Reason: reason},
-		asker:    h.consumer, batch: batch, index: i, epoch: h.epoch,
+		HandBack: &messages.HandBack{
+			Queue: h.q.queue, Message: m, DelayLevel: level, Reason: reason,
+			// The broker's stored message does not know the attempts that an orderly group has made.
+			Publish: h.group.spec.Order != nil && level != levelDeadLetter,
+		},
+		asker: h.consumer, batch: batch, index: i, epoch: h.epoch,
 	})
 }

@@ -4,8 +4,9 @@ import "strings"
 
 // Names that RocketMQ derives from a group (protocol.md 5.12).
 const (
-	retryPrefix = "%RETRY%"
-	dlqPrefix   = "%DLQ%"
+	retryPrefix   = "%RETRY%"
+	handOffPrefix = "%HANDOFF%"
+	dlqPrefix     = "%DLQ%"
 )
 
 // RetryTopic is the topic through which a group's failed messages come back.
@@ -13,6 +14,9 @@ func RetryTopic(group string) string { return retryPrefix + group }
 
 // DeadLetterTopic is the topic that takes a group's messages after the last try.
 func DeadLetterTopic(group string) string { return dlqPrefix + group }
+
+// HandOffGroup is the name in which a concurrent group locks its queues.
+func HandOffGroup(group string) string { return handOffPrefix + group }
 
 func isRetryTopic(topic string) bool { return strings.HasPrefix(topic, retryPrefix) }
 

@@ -13,7 +13,7 @@ import (
 //
 //	Owns        the tracked queues of one group with what the cluster has acknowledged
 //	Parent      ConsumerGroup
-//	In          LocateStart, startLocated, trackOffset, PersistTick, PersistOffset, committed
+//	In          LocateStart, startLocated, trackOffset, forgetOffset, PersistTick, PersistOffset, committed
 //	Out         StartLocated, OffsetPersisted to who asked
 //	States      per lane, which is a broker or the local store: idle, committing
 //	Invariants  a failed read is a failure, never an offset; commits down one lane are strictly one after the other, so an
@@ -74,6 +74,9 @@ type trackOffset struct {
 	start  int64
 }
 
+// forgetOffset tells the OffsetPersister that a queue is not ours to persist any more.
+type forgetOffset struct{ key messages.QueueKey }
+
 // committed is the outcome of one run down a commit lane.
 type committed struct {
 	lane    string
@@ -102,6 +105,8 @@ func (a *OffsetPersister) Receive(c *kit.Context, m kit.Message) {
 		c.Tell(m.asker, m.reply)
 	case *trackOffset:
 		a.track(c, m)
+	case *forgetOffset:
+		delete(a.table.queues, m.key)
 	case *messages.PersistTick:
 		a.persistAll(c)
 		c.After(a.env.Periods.Persist, m)

@@ -24,6 +24,8 @@ type queueStatus struct {
 	failed    atomic.Int64
 	// lastConsumed is when messages were last handed to the workers or settled.
 	lastConsumed atomic.Int64
+	// suspended counts the failed attempts at the message that an orderly queue waits with; 0 if it does not.
+	suspended atomic.Int32
 	// oldest is when the oldest unsettled message was pulled, in milliseconds since the epoch; 0 if there is none.
 	oldest atomic.Int64
 	window atomic.Pointer[processqueue.Window]
@@ -82,6 +84,7 @@ func (q *assignment) facts(limits Limits, now time.Time) *messages.QueueFacts {
 		BrokerMinOffset: s.brokerMin.Load(), BrokerMaxOffset: s.brokerMax.Load(), LastPullAt: s.lastPull.Load(),
 		Consumed: s.consumed.Load(), Failed: s.failed.Load(), InFlight: q.running.Load(),
 		OldestAgeMillis: s.oldestAge(now).Milliseconds(), LastConsumedAt: s.lastConsumed.Load(),
+		SuspendedAttempts: s.suspended.Load(), Locked: q.lock.held(now.UnixMilli()),
 	}
 	if f.BrokerMaxOffset > f.CommittedOffset {
 		f.Lag = f.BrokerMaxOffset - f.CommittedOffset

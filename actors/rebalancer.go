@@ -19,7 +19,8 @@ import (
 //	Parent      ConsumerGroup
 //	In          Announced, RouteChanged, MembersChanged, RebalanceTick, RebalanceSoon, MembersListed, QueueBegun, QueueRevoked,
 //	            PauseQueues, ResumeQueues, ResetOffsets, RevokeAll, ChildStopped
-//	Out         WatchTopic, RefreshRoute to routes; BeatNow to the heartbeat; Revoke, Pause, Resume, ResetOffset to AssignedQueues;
+//	Out         WatchTopic, RefreshRoute to routes; BeatNow to the heartbeat; MembersKnown to the QueueLocker; Revoke, Pause,
+//	            Resume, ResetOffset to AssignedQueues;
 //	            GroupReady, GroupNotReady, AllRevoked to the parent
 //	States      unannounced, idle, listing, revoking all
 //	Invariants  one round at a time; a broadcasting group asks for no members and owns every queue of its routes; member lists that fail, are empty or lack ourselves change nothing; a queue is
@@ -228,6 +229,9 @@ func (a *Rebalancer) listed(c *kit.Context, m *messages.MembersListed) {
 			})
 		} else {
 			t.balanced, t.members = true, m.GetMembers()
+			if !a.group.locks.IsZero() {
+				c.Tell(a.group.locks, &messages.MembersKnown{Members: m.GetMembers()})
+			}
 			a.assign(c, m.GetTopic(), t)
 		}
 	}

@@ -129,6 +129,9 @@ func (a *RetrySender) record(d *handBackDone) {
 // handBack asks the broker that served the message; if that fails it publishes a copy to the retry topic itself.
 func (a *RetrySender) handBack(ctx context.Context, m *messages.HandBack) error {
 	msg := m.GetMessage()
+	if m.GetPublish() {
+		return a.publish(ctx, m)
+	}
 	addr, ok := a.env.Directory.Master(m.GetQueue().GetBroker())
 	first := error(&messages.NetworkError{
 		Request: "CONSUMER_SEND_MSG_BACK", Address: m.GetQueue().GetBroker(), NotSent: true, Reason: "no master is known",

@@ -80,7 +80,7 @@ func (s *stage) groupOf(name string, topics ...string) *actors.GroupSpec {
 		Name: name, Workers: 20, PullBatch: 32, PullBytes: 256 << 10, Suspend: 15 * time.Second, PullTimeout: 30 * time.Second,
 		Limits: actors.Limits{Messages: 1000, Bytes: 100 << 20, Span: 2000}, MaxReconsumes: 16,
 		Start:       actors.StartRule{From: messages.ConsumeFrom_CONSUME_FROM_FIRST_OFFSET},
-		RevokeGrace: 5 * time.Second, RedeliverAfter: 5 * time.Second, Allocate: allocation.Average{},
+		RevokeGrace: 5 * time.Second, RedeliverAfter: 5 * time.Second, HandOff: 2 * time.Second, Allocate: allocation.Average{},
 	}
 	for _, t := range topics {
 		g.Subscriptions = append(g.Subscriptions, &actors.SubscriptionSpec{

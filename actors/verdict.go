@@ -80,6 +80,17 @@ func (e *failedAt) Error() string {
 	return fmt.Sprintf("%d messages of the batch failed", len(e.failures))
 }
 
+// first gives the index and the error of the first of n messages that failed; n and nil if none did.
+func (e *failedAt) first(n int) (int, error) {
+	least := n
+	for i, err := range e.failures {
+		if err != nil && i >= 0 && i < least {
+			least = i
+		}
+	}
+	return least, e.failures[least]
+}
+
 // failureOf gives the error of message i of a batch for which the handler returned err.
 func failureOf(err error, i int) error {
 	if partly, ok := errors.AsType[*failedAt](err); ok {

@@ -964,6 +964,69 @@ func (*Redeliver) Descriptor() ([]byte, []int) {
 	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{18}
 }
 
+// Suspended tells the Consumer of an orderly queue that its worker failed at a message and let go of the queue, which goes on
+// with the same message after the delay.
+type Suspended struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Offset      int64                  `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
+	DelayMillis int64                  `protobuf:"varint,2,opt,name=delay_millis,json=delayMillis,proto3" json:"delay_millis,omitempty"`
+	// Failed attempts of the message so far.
+	Attempts      int32 `protobuf:"varint,3,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Suspended) Reset() {
+	*x = Suspended{}
+	mi := &file_troupe_v1_queue_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Suspended) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Suspended) ProtoMessage() {}
+
+func (x *Suspended) ProtoReflect() protoreflect.Message {
+	mi := &file_troupe_v1_queue_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
+func (*Suspended) Descriptor() ([]byte, []int) {
+	return file_troupe_v1_queue_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Suspended) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *Suspended) GetDelayMillis() int64 {
+	if x != nil {
+		return x.DelayMillis
+	}
+	return 0
+}
+
+func (x *Suspended) GetAttempts() int32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
 var File_troupe_v1_queue_proto protoreflect.FileDescriptor
 
 const file_troupe_v1_queue_proto_rawDesc = "" +
@@ -1013,7 +1076,11 @@ const file_troupe_v1_queue_proto_rawDesc = "" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\"\f\n" +
 	"\n" +
 	"StartRetry\"\v\n" +
-	"\tRedeliver*\x83\x01\n" +
+	"\tRedeliver\"b\n" +
+	"\tSuspended\x12\x16\n" +
+	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12!\n" +
+	"\fdelay_millis\x18\x02 \x01(\x03R\vdelayMillis\x12\x1a\n" +
+	"\battempts\x18\x03 \x01(\x05R\battempts*\x83\x01\n" +
 	"\fRevokeReason\x12\x1d\n" +
 	"\x19REVOKE_REASON_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18REVOKE_REASON_REBALANCED\x10\x01\x12\x1a\n" +
@@ -1033,7 +1100,7 @@ func file_troupe_v1_queue_proto_rawDescGZIP() []byte {
 }
 
 var file_troupe_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_troupe_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_troupe_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_troupe_v1_queue_proto_goTypes = []any{
 	(RevokeReason)(0),         // 0: troupe.v1.RevokeReason
 	(*Revoke)(nil),            // 1: troupe.v1.Revoke
@@ -1055,14 +1122,15 @@ var file_troupe_v1_queue_proto_goTypes = []any{
 	(*ResetOffset)(nil),       // 17: troupe.v1.ResetOffset
 	(*StartRetry)(nil),        // 18: troupe.v1.StartRetry
 	(*Redeliver)(nil),         // 19: troupe.v1.Redeliver
-	(*PullReply)(nil),         // 20: troupe.v1.PullReply
-	(*Failure)(nil),           // 21: troupe.v1.Failure
+	(*Suspended)(nil),         // 20: troupe.v1.Suspended
+	(*PullReply)(nil),         // 21: troupe.v1.PullReply
+	(*Failure)(nil),           // 22: troupe.v1.Failure
 }
 var file_troupe_v1_queue_proto_depIdxs = []int32{
 	0,  // 0: troupe.v1.Revoke.reason:type_name -> troupe.v1.RevokeReason
-	20, // 1: troupe.v1.PullAnswered.reply:type_name -> troupe.v1.PullReply
-	21, // 2: troupe.v1.PullAnswered.failure:type_name -> troupe.v1.Failure
-	20, // 3: troupe.v1.Pulled.reply:type_name -> troupe.v1.PullReply
+	21, // 1: troupe.v1.PullAnswered.reply:type_name -> troupe.v1.PullReply
+	22, // 2: troupe.v1.PullAnswered.failure:type_name -> troupe.v1.Failure
+	21, // 3: troupe.v1.Pulled.reply:type_name -> troupe.v1.PullReply
 	0,  // 4: troupe.v1.Drain.reason:type_name -> troupe.v1.RevokeReason
 	5,  // [5:5] is the sub-list for method output_type
 	5,  // [5:5] is the sub-list for method input_type
@@ -1084,7 +1152,7 @@ func file_troupe_v1_queue_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_troupe_v1_queue_proto_rawDesc), len(file_troupe_v1_queue_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -29,8 +29,10 @@ type HandBack struct {
 	Queue   *Queue                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	Message *Message               `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// -1: dead letter, 0: the broker's schedule, else a delay level.
-	DelayLevel    int32  `protobuf:"varint,3,opt,name=delay_level,json=delayLevel,proto3" json:"delay_level,omitempty"`
-	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	DelayLevel int32  `protobuf:"varint,3,opt,name=delay_level,json=delayLevel,proto3" json:"delay_level,omitempty"`
+	Reason     string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Publish a copy to %RETRY%group at once instead of naming the stored message: what orderly groups do (observed.md 4).
+	Publish       bool `protobuf:"varint,5,opt,name=publish,proto3" json:"publish,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -93,6 +95,13 @@ func (x *HandBack) GetReason() string {
 	return ""
 }
 
+func (x *HandBack) GetPublish() bool {
+	if x != nil {
+		return x.Publish
+	}
+	return false
+}
+
 // HandedBack answers HandBack: the broker has the message, or the failure says why not.
 type HandedBack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -150,13 +159,14 @@ var File_troupe_v1_retries_proto protoreflect.FileDescriptor
 
 const file_troupe_v1_retries_proto_rawDesc = "" +
 	"\n" +
-	"\x17troupe/v1/retries.proto\x12\ttroupe.v1\x1a\x16troupe/v1/common.proto\x1a\x17troupe/v1/message.proto\"\x99\x01\n" +
+	"\x17troupe/v1/retries.proto\x12\ttroupe.v1\x1a\x16troupe/v1/common.proto\x1a\x17troupe/v1/message.proto\"\xb3\x01\n" +
 	"\bHandBack\x12&\n" +
 	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12,\n" +
 	"\amessage\x18\x02 \x01(\v2\x12.troupe.v1.MessageR\amessage\x12\x1f\n" +
 	"\vdelay_level\x18\x03 \x01(\x05R\n" +
 	"delayLevel\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"l\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
+	"\apublish\x18\x05 \x01(\bR\apublish\"l\n" +
 	"\n" +
 	"HandedBack\x120\n" +
 	"\thand_back\x18\x01 \x01(\v2\x13.troupe.v1.HandBackR\bhandBack\x12,\n" +

@@ -658,8 +658,12 @@ type QueueFacts struct {
 	Failed          int64  `protobuf:"varint,19,opt,name=failed,proto3" json:"failed,omitempty"`
 	// When messages were last handed out or settled, milliseconds since the epoch.
 	LastConsumedAt int64 `protobuf:"varint,20,opt,name=last_consumed_at,json=lastConsumedAt,proto3" json:"last_consumed_at,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Whether the broker's lock of the queue is held.
+	Locked bool `protobuf:"varint,21,opt,name=locked,proto3" json:"locked,omitempty"`
+	// Failed attempts of the message at which an orderly queue is suspended; 0 if it is not.
+	SuspendedAttempts int32 `protobuf:"varint,22,opt,name=suspended_attempts,json=suspendedAttempts,proto3" json:"suspended_attempts,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *QueueFacts) Reset() {
@@ -832,6 +836,20 @@ func (x *QueueFacts) GetLastConsumedAt() int64 {
 	return 0
 }
 
+func (x *QueueFacts) GetLocked() bool {
+	if x != nil {
+		return x.Locked
+	}
+	return false
+}
+
+func (x *QueueFacts) GetSuspendedAttempts() int32 {
+	if x != nil {
+		return x.SuspendedAttempts
+	}
+	return 0
+}
+
 // ConnectionFacts is one connection.
 type ConnectionFacts struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -967,7 +985,7 @@ const file_troupe_v1_topology_proto_rawDesc = "" +
 	"\amembers\x18\x04 \x03(\tR\amembers\x12\x18\n" +
 	"\aworkers\x18\x05 \x01(\x05R\aworkers\x12!\n" +
 	"\fworkers_busy\x18\x06 \x01(\x05R\vworkersBusy\x12*\n" +
-	"\x11retries_in_flight\x18\a \x01(\x03R\x0fretriesInFlight\"\xcd\x05\n" +
+	"\x11retries_in_flight\x18\a \x01(\x03R\x0fretriesInFlight\"\x94\x06\n" +
 	"\n" +
 	"QueueFacts\x12&\n" +
 	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12\x14\n" +
@@ -992,7 +1010,9 @@ const file_troupe_v1_topology_proto_rawDesc = "" +
 	"\x0ebroker_address\x18\x11 \x01(\tR\rbrokerAddress\x12\x1a\n" +
 	"\bconsumed\x18\x12 \x01(\x03R\bconsumed\x12\x16\n" +
 	"\x06failed\x18\x13 \x01(\x03R\x06failed\x12(\n" +
-	"\x10last_consumed_at\x18\x14 \x01(\x03R\x0elastConsumedAt\"\x88\x01\n" +
+	"\x10last_consumed_at\x18\x14 \x01(\x03R\x0elastConsumedAt\x12\x16\n" +
+	"\x06locked\x18\x15 \x01(\bR\x06locked\x12-\n" +
+	"\x12suspended_attempts\x18\x16 \x01(\x05R\x11suspendedAttempts\"\x88\x01\n" +
 	"\x0fConnectionFacts\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x0e\n" +

@@ -2,7 +2,6 @@ package troupe
 
 import (
 	"github.com/troupe-mq/troupe/actors"
-	"github.com/troupe-mq/troupe/actors/allocation"
 )
 
 // ConcurrentGroup is a consumer group whose messages are handled side by side, in clustering mode: each message goes to one
@@ -31,10 +30,8 @@ func (g *ConcurrentGroup) spec(version int64) *actors.GroupSpec {
 	spec.MaxReconsumes = int32(max(c.MaxRetries, 0))
 	spec.RedeliverAfter = c.RedeliverAfter
 	spec.HandlerTimeout = max(c.HandlerTimeout, 0)
-	spec.Allocate = allocation.Average{}
-	if c.Allocation == ByCircle {
-		spec.Allocate = allocation.Circle{}
-	}
+	spec.HandOff = max(c.HandOff, 0)
+	spec.Allocate = c.Allocation.strategy()
 	spec.Subscriptions = g.subscriptions(version)
 	return spec
 }

@@ -30,6 +30,10 @@ type ConcurrentConfig struct {
 	Allocation Allocation
 	// RevokeGrace is how long a handler may go on when its queue moves to another member. Default 5 s.
 	RevokeGrace time.Duration
+	// HandOff is how long a queue that comes to this member waits for its former owner to settle, store and unlock it, so that
+	// nothing is delivered twice. Members that hold no lock, like Java's and rocketmq-client-go's, are not waited for. Default
+	// 2 s, 10 ms to 1 min; NoHandOff to begin at once and take no locks.
+	HandOff time.Duration
 	// RedeliverAfter is the wait before a message is tried again in this process when the broker took neither its hand-back
 	// nor a copy. Default 5 s, as in Java.
 	RedeliverAfter time.Duration
@@ -43,6 +47,9 @@ type ConcurrentConfig struct {
 // NoRetries as ConcurrentConfig.MaxRetries sends a message to the dead letter topic at its first failure.
 const NoRetries = -1
 
+// NoHandOff as ConcurrentConfig.HandOff takes queues without waiting for anybody.
+const NoHandOff time.Duration = -1
+
 // NoTimeout as HandlerTimeout lets handlers run as long as they like.
 const NoTimeout time.Duration = -1
 
@@ -55,6 +62,7 @@ const (
 	DefaultMaxSpan        = 2000
 	DefaultMaxRetries     = 16
 	DefaultRevokeGrace    = 5 * time.Second
+	DefaultHandOff        = 2 * time.Second
 	DefaultRedeliverAfter = 5 * time.Second
 	DefaultLongPoll       = 15 * time.Second
 	DefaultHandlerTimeout = 15 * time.Minute
@@ -68,6 +76,7 @@ func (c ConcurrentConfig) withDefaults() ConcurrentConfig {
 	c.MaxSpan = or(c.MaxSpan, DefaultMaxSpan)
 	c.MaxRetries = or(c.MaxRetries, DefaultMaxRetries)
 	c.RevokeGrace = or(c.RevokeGrace, DefaultRevokeGrace)
+	c.HandOff = or(c.HandOff, DefaultHandOff)
 	c.RedeliverAfter = or(c.RedeliverAfter, DefaultRedeliverAfter)
 	c.LongPoll = or(c.LongPoll, DefaultLongPoll)
 	c.HandlerTimeout = or(c.HandlerTimeout, DefaultHandlerTimeout)
@@ -79,13 +88,12 @@ func (c ConcurrentConfig) check(group string, f *faults) {
 	c.consumption().check(at, f)
 	f.number(at("MaxSpan"), c.MaxSpan, 1, 65535)
 	f.number(at("MaxRetries"), c.MaxRetries, NoRetries, 1<<20)
-	if c.HandlerTimeout != NoTimeout {
-		f.duration(at("HandlerTimeout"), c.HandlerTimeout, time.Millisecond, 24*time.Hour)
+	f.handlerTimeout(at("HandlerTimeout"), c.HandlerTimeout)
+	if c.HandOff != NoHandOff {
+		f.duration(at("HandOff"), c.HandOff, 10*time.Millisecond, time.Minute)
 	}
 	f.duration(at("RedeliverAfter"), c.RedeliverAfter, 10*time.Millisecond, time.Hour)
-	if c.Allocation < Averagely || c.Allocation > ByCircle {
-		f.add(at("Allocation"), c.Allocation, "must be Averagely or ByCircle")
-	}
+	f.allocation(at("Allocation"), c.Allocation)
 }
 
 func (c ConcurrentConfig) consumption() consumption {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/troupe-mq/troupe/actors"
+	"github.com/troupe-mq/troupe/actors/allocation"
 )
 
 // Transport reaches one cluster; adapters/rocketmq.Cluster is the one to Apache RocketMQ.
@@ -98,6 +99,19 @@ const (
 	// ByCircle deals the queues out one by one (Java: AVG_BY_CIRCLE).
 	ByCircle
 )
+
+func (a Allocation) strategy() allocation.Strategy {
+	if a == ByCircle {
+		return allocation.Circle{}
+	}
+	return allocation.Average{}
+}
+
+func (f *faults) allocation(field string, a Allocation) {
+	if a < Averagely || a > ByCircle {
+		f.add(field, a, "must be Averagely or ByCircle")
+	}
+}
 
 func or[T comparable](v, def T) T {
 	var zero T

@@ -20,6 +20,8 @@ var (
 	ErrQueueRevoked = actors.ErrQueueRevoked
 	// ErrDraining is the cause with which a handler's context ends when a shutdown's drain deadline passes.
 	ErrDraining = actors.ErrDraining
+	// ErrLockLost is the cause with which a handler's context ends when another member has got the lock of its orderly queue.
+	ErrLockLost = actors.ErrLockLost
 	// ErrHandlerTimeout is the cause with which a handler's context ends when it runs longer than its group's HandlerTimeout.
 	ErrHandlerTimeout = actors.ErrHandlerTimeout
 	// ErrClosed: the Runtime was shut down.

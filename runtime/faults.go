@@ -27,6 +27,12 @@ func (f *faults) duration(field string, v, least, most time.Duration) {
 	}
 }
 
+func (f *faults) handlerTimeout(field string, v time.Duration) {
+	if v != NoTimeout {
+		f.duration(field, v, time.Millisecond, 24*time.Hour)
+	}
+}
+
 // err joins all faults, one a line; nil if there is none.
 func (f *faults) err() error { return errors.Join(f.list...) }
 

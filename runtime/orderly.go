@@ -1,0 +1,116 @@
+package troupe
+
+import (
+	"math"
+	"time"
+
+	"github.com/troupe-mq/troupe/actors"
+)
+
+// OrderlyGroup is a consumer group that handles the messages of a queue one after the other, in their order, and queues side
+// by side. Each queue is locked at its broker, so that it has one consumer in the whole cluster. A message that fails holds
+// its queue up, and no other. Declare its topics before the start.
+type OrderlyGroup struct {
+	group
+	config OrderlyConfig
+}
+
+// Orderly declares a group. It must be called before the start; faults are reported by Start.
+func (r *Runtime) Orderly(name string, cfg OrderlyConfig) *OrderlyGroup {
+	g := &OrderlyGroup{group: group{runtime: r, name: name}, config: cfg.withDefaults()}
+	r.declare(g)
+	return g
+}
+
+// OrderlyConfig configures a group whose queues are handled in order. Zero fields mean the default.
+type OrderlyConfig struct {
+	// Workers is how many handlers run at once, over all topics of the group; each on another queue. Default 20
+	// (consumeThreadMin), 1 to 1000.
+	Workers int
+	// PullBatch is how many messages a pull asks for; brokers give at most 32 unless configured otherwise. Default 32
+	// (pullBatchSize), 1 to 1024.
+	PullBatch int
+	// MaxCached bounds the messages pulled but not settled, for one queue. Default 1000 (pullThresholdForQueue), 1 to 65535.
+	MaxCached int
+	// MaxCachedBytes bounds their bodies, for one queue. Default 100 MiB (pullThresholdSizeForQueue), 1 MiB to 1 GiB.
+	MaxCachedBytes int64
+	// MaxRetries is how often a failed message is tried again before it goes to %DLQ%group and its queue goes on. Default
+	// endless (maxReconsumeTimes -1), as order wants it: the topology and QUEUE_SUSPENDED events show a queue that is held up;
+	// NoRetries for none.
+	MaxRetries int
+	// SuspendFor is how long a queue waits before it tries a failed message again; RetryAfter overrides it. Default 1 s
+	// (suspendCurrentQueueTimeMillis), 10 ms to 30 s.
+	SuspendFor time.Duration
+	// Turn is how long a worker stays with one queue that has more to do; when others wait for a worker, a turn ends after
+	// 100 ms. Default 60 s (rocketmq.client.maxTimeConsumeContinuously), 100 ms to 1 h.
+	Turn time.Duration
+	// HandlerTimeout is how long a handler may run: then its context ends with ErrHandlerTimeout. Its verdict counts all the
+	// same. Default NoTimeout: Java has no limit here, either.
+	HandlerTimeout time.Duration
+	// ConsumeFrom is where the group starts on queues that it has no offset for. Default LastOffset, as in Java.
+	ConsumeFrom ConsumeFrom
+	// ConsumeTime is the time for AtTime.
+	ConsumeTime time.Time
+	// StrictLast makes LastOffset start at the end also on a young topic. A group that really stands at offset 0 cannot be
+	// told from a new one and starts at the end, too.
+	StrictLast bool
+	// Allocation is how queues are shared among the members. Default Averagely.
+	Allocation Allocation
+	// RevokeGrace is how long a handler may go on when its queue moves to another member. Default 5 s.
+	RevokeGrace time.Duration
+	// LongPoll is how long the broker may hold a pull when there is nothing new. Default 15 s (brokerSuspendMaxTimeMillis).
+	LongPoll time.Duration
+}
+
+// Defaults of OrderlyConfig, besides those that it shares with ConcurrentConfig.
+const (
+	DefaultSuspendFor = time.Second
+	DefaultTurn       = time.Minute
+)
+
+func (c OrderlyConfig) withDefaults() OrderlyConfig {
+	c.Workers = or(c.Workers, DefaultWorkers)
+	c.PullBatch = or(c.PullBatch, DefaultPullBatch)
+	c.MaxCached = or(c.MaxCached, DefaultMaxCached)
+	c.MaxCachedBytes = or(c.MaxCachedBytes, DefaultMaxCachedBytes)
+	c.SuspendFor = or(c.SuspendFor, DefaultSuspendFor)
+	c.Turn = or(c.Turn, DefaultTurn)
+	c.HandlerTimeout = or(c.HandlerTimeout, NoTimeout)
+	c.RevokeGrace = or(c.RevokeGrace, DefaultRevokeGrace)
+	c.LongPoll = or(c.LongPoll, DefaultLongPoll)
+	return c
+}
+
+func (g *OrderlyGroup) check(f *faults) {
+	c := g.config
+	at := func(field string) string { return "group " + g.name + ": OrderlyConfig." + field }
+	c.consumption().check(at, f)
+	f.number(at("MaxRetries"), c.MaxRetries, NoRetries, 1<<20)
+	f.duration(at("SuspendFor"), c.SuspendFor, 10*time.Millisecond, 30*time.Second)
+	f.duration(at("Turn"), c.Turn, 100*time.Millisecond, time.Hour)
+	f.handlerTimeout(at("HandlerTimeout"), c.HandlerTimeout)
+	f.allocation(at("Allocation"), c.Allocation)
+	g.checkTopics(f)
+}
+
+func (c OrderlyConfig) consumption() consumption {
+	return consumption{
+		workers: c.Workers, pullBatch: c.PullBatch, maxCached: c.MaxCached, maxCachedBytes: c.MaxCachedBytes, longPoll: c.LongPoll,
+		revokeGrace: c.RevokeGrace, from: c.ConsumeFrom, at: c.ConsumeTime, strictLast: c.StrictLast,
+	}
+}
+
+func (g *OrderlyGroup) spec(version int64) *actors.GroupSpec {
+	c := g.config
+	spec := c.consumption().spec(g.name)
+	spec.Limits.Span = math.MaxInt32 // order has no gaps to bound
+	spec.MaxReconsumes = int32(max(c.MaxRetries, 0))
+	if c.MaxRetries == 0 {
+		spec.MaxReconsumes = math.MaxInt32
+	}
+	spec.HandlerTimeout = max(c.HandlerTimeout, 0)
+	spec.Order = &actors.OrderSpec{Suspend: c.SuspendFor, Turn: c.Turn}
+	spec.Allocate = c.Allocation.strategy()
+	spec.Subscriptions = g.subscriptions(version)
+	return spec
+}
