@@ -9,10 +9,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"math/big"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -55,6 +57,27 @@ var _ = Describe("A cluster's configuration", func() {
 			"Cluster.NameServers", "Cluster.Credentials.AccessKey"),
 		Entry("the other half", rocketmq.Cluster{NameServers: []string{nameServer}, Credentials: rocketmq.Credentials{AccessKey: "a"}},
 			"Cluster.Credentials.SecretKey"),
+		Entry("good with everything", rocketmq.Cluster{
+			Lookup: rocketmq.AddressServer{URL: "http://a.example/x"}, Namespace: "INST_1-a", NamespaceV2: "I", TLS: &tls.Config{},
+			VIPChannel: true, DialTimeout: time.Second, RequestTimeout: time.Minute,
+		}),
+		Entry("a namespace with a separator", rocketmq.Cluster{NameServers: []string{nameServer}, Namespace: "a%b"}, "Cluster.Namespace"),
+		Entry("a namespace that is too long", rocketmq.Cluster{NameServers: []string{nameServer}, Namespace: strings.Repeat("n", 65)}, "Cluster.Namespace"),
+		Entry("keys with white space", rocketmq.Cluster{
+			NameServers: []string{nameServer}, Credentials: rocketmq.Credentials{AccessKey: " a", SecretKey: "s\n", SecurityToken: "t "},
+		}, "Cluster.Credentials.AccessKey", "Cluster.Credentials.SecretKey", "Cluster.Credentials.SecurityToken"),
+		Entry("a lookup beside addresses", rocketmq.Cluster{
+			NameServers: []string{nameServer}, Lookup: rocketmq.AddressServer{URL: "http://a/x"},
+		}, "Cluster.Lookup"),
+		Entry("a nil lookup", rocketmq.Cluster{Lookup: (*rocketmq.AddressServer)(nil)}, "Cluster.Lookup"),
+		Entry("an address server without URL", rocketmq.Cluster{Lookup: rocketmq.AddressServer{}}, "Cluster.Lookup"),
+		Entry("an address server with another scheme", rocketmq.Cluster{Lookup: rocketmq.AddressServer{URL: "ftp://a/x"}}, "Cluster.Lookup"),
+		Entry("an address server without a host", rocketmq.Cluster{Lookup: rocketmq.AddressServer{URL: "http:///x"}}, "Cluster.Lookup"),
+		Entry("all at once", rocketmq.Cluster{
+			NameServers: []string{"a"}, Lookup: rocketmq.AddressServer{}, Namespace: "ü", NamespaceV2: " ", DialTimeout: -1, RequestTimeout: time.Hour,
+			Credentials: rocketmq.Credentials{SecurityToken: "t"}, TLS: &tls.Config{MinVersion: tls.VersionTLS13, MaxVersion: tls.VersionTLS12},
+		}, "Cluster.NameServers[0]", "Cluster.Lookup", "Cluster.Lookup", "Cluster.Namespace", "Cluster.NamespaceV2", "Cluster.DialTimeout",
+			"Cluster.RequestTimeout", "Cluster.Credentials.AccessKey", "Cluster.Credentials.SecretKey", "Cluster.TLS"),
 	)
 
 	It("never shows a secret in a fault", func() {
@@ -62,6 +85,8 @@ var _ = Describe("A cluster's configuration", func() {
 		_, err := c.Open(actors.LinkConfig{})
 		Expect(err).NotTo(MatchError(ContainSubstring("hush")))
 		Expect(err).NotTo(MatchError(ContainSubstring("psst")))
+		c.Credentials.AccessKey = "who"
+		Expect(fmt.Sprintf("%v %+v %#v %s", c, c, c, c.Credentials)).NotTo(Or(ContainSubstring("hush"), ContainSubstring("psst"), ContainSubstring("who")))
 	})
 
 	It("opens no connection by itself", func() {

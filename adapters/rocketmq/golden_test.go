@@ -352,7 +352,8 @@ var _ = Describe("A captured exchange of the Java client", func() {
 				}
 				s.serve(nameServer, handle)
 				s.serve(brokerAddress, handle)
-				link := s.open(func(_ *rocketmq.Cluster, cfg *actors.LinkConfig) {
+				link := s.open(func(c *rocketmq.Cluster, cfg *actors.LinkConfig) {
+					c.NamespaceV2 = g.ExtFields["ns"]
 					if id := g.ExtFields["clientID"]; id != "" {
 						cfg.ClientID = id
 					}

@@ -1,6 +1,7 @@
 package rocketmq
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"net"
@@ -16,25 +17,13 @@ import (
 	"github.com/troupe-mq/troupe/messages"
 )
 
-// Time-outs of the Java client, by kind of request.
-const (
-	routeTimeout     = 3 * time.Second
-	heartbeatTimeout = 3 * time.Second
-	leaveTimeout     = 3 * time.Second
-	membersTimeout   = 3 * time.Second
-	committedTimeout = 5 * time.Second
-	commitTimeout    = 5 * time.Second
-	boundsTimeout    = 6 * time.Second
-	sendBackTimeout  = 5 * time.Second
-	lockTimeout      = time.Second
-	sendTimeout      = 3 * time.Second
-	pullTimeout      = 30 * time.Second
-)
-
 // link implements actors.Link over one remoting client.
 type link struct {
 	client   *remoting.Client
 	servers  *nameServers
+	lookup   *lookup // nil: the list of name servers is fixed
+	timeouts timeouts
+	vip      bool
 	clientID string
 	ids      *wire.UniqueIDs
 }
@@ -44,12 +33,13 @@ var _ actors.Link = (*link)(nil)
 func newLink(c Cluster, cfg actors.LinkConfig) *link {
 	l := &link{
 		servers:  newNameServers(c.NameServers, cfg.Jitter),
+		timeouts: timeoutsOf(c.RequestTimeout),
+		vip:      c.VIPChannel,
 		clientID: cfg.ClientID,
 		ids:      wire.NewUniqueIDs(ownAddress(cfg.ClientID), os.Getpid(), rand.Uint32(), nil),
 	}
-	rc := remoting.ClientConfig{Dial: c.Dialer, TLS: c.TLS, Jitter: cfg.Jitter, Log: cfg.Log}
-	if k := c.Credentials; !k.isZero() {
-		rc.Sign = func(cmd *wire.Command) { wire.Sign(cmd, k.AccessKey, k.SecretKey, k.SecurityToken) }
+	rc := remoting.ClientConfig{
+		Dial: c.Dialer, DialTimeout: cmp.Or(c.DialTimeout, DefaultDialTimeout), TLS: c.TLS, Sign: c.marks(), Jitter: cfg.Jitter, Log: cfg.Log,
 	}
 	if cfg.Calls != nil {
 		rc.Requests = brokerCalls(cfg.Calls)
@@ -64,6 +54,9 @@ func newLink(c Cluster, cfg actors.LinkConfig) *link {
 		}
 	}
 	l.client = remoting.NewClient(rc)
+	if c.Lookup != nil {
+		l.lookup = newLookup(c.Lookup, cfg.Log, l.found)
+	}
 	return l
 }
 
@@ -116,7 +109,15 @@ func newRequest(code wire.RequestCode, h header, body []byte) *wire.Command {
 func (l *link) call(ctx context.Context, timeout time.Duration, address string, cmd *wire.Command) (*wire.Command, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return l.client.Call(ctx, address, cmd)
+	return l.client.Call(ctx, l.via(address, cmd), cmd)
+}
+
+// via is the address to which a request goes that is meant for another.
+func (l *link) via(address string, cmd *wire.Command) string {
+	if l.vip && onVIPChannel(wire.RequestCode(cmd.Code)) {
+		return vipAddress(address)
+	}
+	return address
 }
 
 // ask is call for requests that have one good answer; every other code is a *messages.BrokerError.
@@ -153,15 +154,22 @@ func malformed(cmd *wire.Command, t target, err error) *messages.NetworkError {
 	}
 }
 
-// NameServers gives the configured addresses.
-func (l *link) NameServers() []string { return slices.Clone(l.servers.configured) }
+// NameServers gives the addresses of the name servers, as configured or found last.
+func (l *link) NameServers() []string { return l.servers.list() }
+
+// found takes over a list of name servers that was looked up. Connections to those that are gone are closed.
+func (l *link) found(addresses []string) {
+	for _, gone := range l.servers.replace(addresses) {
+		l.client.Forget(gone)
+	}
+}
 
 // Facts tells the state of every known connection.
 func (l *link) Facts() []*messages.ConnectionFacts {
-	facts := l.client.Facts()
+	facts, servers := l.client.Facts(), l.servers.list()
 	for _, f := range facts {
 		f.Role = "broker"
-		if slices.Contains(l.servers.configured, f.GetAddress()) {
+		if slices.Contains(servers, f.GetAddress()) {
 			f.Role = "name server"
 		}
 	}
@@ -170,13 +178,23 @@ func (l *link) Facts() []*messages.ConnectionFacts {
 
 // KeepBrokers closes connections to broker addresses that are not in the list.
 func (l *link) KeepBrokers(addresses []string) {
+	keep := append(l.servers.list(), addresses...)
+	if l.vip {
+		for _, a := range addresses {
+			keep = append(keep, vipAddress(a))
+		}
+	}
 	for _, f := range l.client.Facts() {
-		a := f.GetAddress()
-		if !slices.Contains(addresses, a) && !slices.Contains(l.servers.configured, a) {
-			l.client.Forget(a)
+		if !slices.Contains(keep, f.GetAddress()) {
+			l.client.Forget(f.GetAddress())
 		}
 	}
 }
 
 // Close closes every connection and waits for the Link's goroutines. Pending requests end with an error.
-func (l *link) Close() error { return l.client.Close() }
+func (l *link) Close() error {
+	if l.lookup != nil {
+		l.lookup.close()
+	}
+	return l.client.Close()
+}

@@ -11,7 +11,7 @@ import (
 func (l *link) Lock(ctx context.Context, address, group string, queues []*messages.Queue) ([]*messages.Queue, error) {
 	cmd := newRequest(wire.LockBatchMQ, nil, lockRequest(group, l.clientID, queues).Encode())
 	t := target{address: address}
-	answer, err := l.ask(ctx, lockTimeout, t, cmd)
+	answer, err := l.ask(ctx, l.timeouts.lock, t, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (l *link) Lock(ctx context.Context, address, group string, queues []*messag
 // Unlock gives the locks of queues back (UNLOCK_BATCH_MQ, 42).
 func (l *link) Unlock(ctx context.Context, address, group, client string, queues []*messages.Queue) error {
 	cmd := newRequest(wire.UnlockBatchMQ, nil, lockRequest(group, client, queues).Encode())
-	_, err := l.ask(ctx, lockTimeout, target{address: address}, cmd)
+	_, err := l.ask(ctx, l.timeouts.lock, target{address: address}, cmd)
 	return err
 }
 

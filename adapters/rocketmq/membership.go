@@ -12,7 +12,7 @@ import (
 func (l *link) Heartbeat(ctx context.Context, address string, h *messages.Heartbeat) error {
 	body := heartbeatData(h, l.clientID)
 	cmd := newRequest(wire.HeartBeat, nil, body.Encode())
-	_, err := l.ask(ctx, heartbeatTimeout, target{address: address}, cmd)
+	_, err := l.ask(ctx, l.timeouts.heartbeat, target{address: address}, cmd)
 	return err
 }
 
@@ -82,7 +82,7 @@ func (l *link) Unregister(ctx context.Context, address, consumerGroup, producerG
 	cmd := newRequest(wire.UnregisterClient, &wire.UnregisterHeader{
 		ClientID: l.clientID, ConsumerGroup: consumerGroup, ProducerGroup: producerGroup,
 	}, nil)
-	_, err := l.ask(ctx, leaveTimeout, target{address: address}, cmd)
+	_, err := l.ask(ctx, l.timeouts.leave, target{address: address}, cmd)
 	return err
 }
 
@@ -90,7 +90,7 @@ func (l *link) Unregister(ctx context.Context, address, consumerGroup, producerG
 func (l *link) Members(ctx context.Context, address, group string) ([]string, error) {
 	cmd := newRequest(wire.GetConsumerListByGroup, &wire.GroupHeader{Group: group}, nil)
 	t := target{address: address}
-	answer, err := l.ask(ctx, membersTimeout, t, cmd)
+	answer, err := l.ask(ctx, l.timeouts.members, t, cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -17,21 +17,54 @@ const failedFor = 30 * time.Second
 // nameServers is the list of name servers: one is chosen and kept, the next takes its place when it fails
 // (NettyRemotingClient.getAndCreateNameserverChannel).
 type nameServers struct {
-	configured []string
+	jitter func() float64
 
-	mu     sync.Mutex
-	order  []string // shuffled, so that clients spread
-	chosen int
-	failed map[string]time.Time
+	mu         sync.Mutex
+	configured []string
+	order      []string // shuffled, so that clients spread
+	chosen     int
+	failed     map[string]time.Time
 }
 
 func newNameServers(addresses []string, jitter func() float64) *nameServers {
-	order := slices.Clone(addresses)
-	for i := len(order) - 1; i > 0; i-- {
-		j := int(jitter() * float64(i+1))
-		order[i], order[j] = order[j], order[i]
+	s := &nameServers{jitter: jitter, failed: map[string]time.Time{}}
+	s.replace(addresses)
+	return s
+}
+
+// list gives the addresses as they were given.
+func (s *nameServers) list() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.configured)
+}
+
+// replace takes another list, unless it names the same addresses, and gives those that are no longer in it. The chosen one
+// is kept if it is.
+func (s *nameServers) replace(addresses []string) (gone []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := slices.Sorted(slices.Values(s.order))
+	if slices.Equal(was, slices.Sorted(slices.Values(addresses))) {
+		return nil
 	}
-	return &nameServers{configured: slices.Clone(addresses), order: order, failed: map[string]time.Time{}}
+	chosen := ""
+	if s.chosen < len(s.order) {
+		chosen = s.order[s.chosen]
+	}
+	s.configured, s.order = slices.Clone(addresses), slices.Clone(addresses)
+	for i := len(s.order) - 1; i > 0; i-- {
+		j := int(s.jitter() * float64(i+1))
+		s.order[i], s.order[j] = s.order[j], s.order[i]
+	}
+	s.chosen = max(slices.Index(s.order, chosen), 0)
+	for _, a := range was {
+		if !slices.Contains(s.order, a) {
+			delete(s.failed, a)
+			gone = append(gone, a)
+		}
+	}
+	return gone
 }
 
 // turn gives the addresses in the order in which to ask them: the chosen one first, those that have just failed last.
@@ -56,7 +89,7 @@ func (s *nameServers) answered(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.failed, address)
-	s.chosen = slices.Index(s.order, address)
+	s.chosen = max(slices.Index(s.order, address), 0)
 }
 
 // failing notes an address that does not.
@@ -75,8 +108,13 @@ func (s *nameServers) isFailing(address string) bool {
 }
 
 // Route gives the route of a topic (GET_ROUTEINFO_BY_TOPIC, 105). Name servers are asked in turn until one knows the topic,
-// each for at most 3 s; those that have just failed only if no other answers at all.
+// each for at most its time-out; those that have just failed only if no other answers at all.
 func (l *link) Route(ctx context.Context, topic string) (*messages.TopicRoute, error) {
+	if l.lookup != nil {
+		if err := l.lookup.ensure(ctx); err != nil {
+			return nil, err
+		}
+	}
 	var unknown, last error
 	for _, address := range l.servers.turn() {
 		if unknown != nil && l.servers.isFailing(address) {
@@ -95,10 +133,13 @@ func (l *link) Route(ctx context.Context, topic string) (*messages.TopicRoute, e
 			continue
 		}
 		last = err
-		if ctx.Err() != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
 			break // that was the caller's doing, not the name server's
 		}
 		l.servers.failing(address)
+		if ctx.Err() != nil {
+			break // the next question begins with another one
+		}
 	}
 	if unknown != nil {
 		return nil, unknown
@@ -110,7 +151,7 @@ func (l *link) Route(ctx context.Context, topic string) (*messages.TopicRoute, e
 func (l *link) routeFrom(ctx context.Context, address, topic string) (*messages.TopicRoute, error) {
 	cmd := newRequest(wire.GetRouteInfoByTopic, &wire.TopicHeader{Topic: topic}, nil)
 	t := target{address: address}
-	answer, err := l.call(ctx, routeTimeout, address, cmd)
+	answer, err := l.call(ctx, l.timeouts.route, address, cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ func (l *link) Committed(ctx context.Context, address, group string, q *messages
 		Group: group, Topic: q.GetTopic(), QueueID: q.GetId(), Broker: q.GetBroker(), SetZeroIfNotFound: true,
 	}, nil)
 	t := atQueue(address, q)
-	answer, err := l.call(ctx, committedTimeout, address, cmd)
+	answer, err := l.call(ctx, l.timeouts.committed, address, cmd)
 	if err != nil {
 		return 0, err
 	}
@@ -46,15 +46,16 @@ func updateOffset(group string, q *messages.Queue, offset int64) *wire.Command {
 
 // Commit stores the group's offset (15) and waits for the acknowledgement.
 func (l *link) Commit(ctx context.Context, address, group string, q *messages.Queue, offset int64) error {
-	_, err := l.ask(ctx, commitTimeout, atQueue(address, q), updateOffset(group, q, offset))
+	_, err := l.ask(ctx, l.timeouts.commit, atQueue(address, q), updateOffset(group, q, offset))
 	return err
 }
 
 // CommitOneWay stores the group's offset (15) without waiting for an answer.
 func (l *link) CommitOneWay(ctx context.Context, address, group string, q *messages.Queue, offset int64) error {
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, l.timeouts.commit)
 	defer cancel()
-	return l.client.OneWay(ctx, address, updateOffset(group, q, offset))
+	cmd := updateOffset(group, q, offset)
+	return l.client.OneWay(ctx, l.via(address, cmd), cmd)
 }
 
 // MinOffset is the lowest offset a queue still has (GET_MIN_OFFSET, 31).
@@ -80,7 +81,7 @@ func (l *link) OffsetAt(ctx context.Context, address string, q *messages.Queue, 
 
 func (l *link) bound(ctx context.Context, address string, q *messages.Queue, cmd *wire.Command) (int64, error) {
 	t := atQueue(address, q)
-	answer, err := l.ask(ctx, boundsTimeout, t, cmd)
+	answer, err := l.ask(ctx, l.timeouts.bounds, t, cmd)
 	if err != nil {
 		return 0, err
 	}

@@ -26,7 +26,7 @@ func (l *link) SendBack(ctx context.Context, back *messages.SendBack) error {
 		MaxReconsumeTimes: back.GetMaxReconsumeTimes(),
 		Broker:            back.GetBroker(),
 	}, nil)
-	_, err := l.ask(ctx, sendBackTimeout, target{address: back.GetAddress(), broker: back.GetBroker()}, cmd)
+	_, err := l.ask(ctx, l.timeouts.sendBack, target{address: back.GetAddress(), broker: back.GetBroker()}, cmd)
 	return err
 }
 
@@ -53,7 +53,7 @@ func (l *link) Send(ctx context.Context, req *messages.SendRequest) (*messages.S
 		Broker:            q.GetBroker(),
 	}, req.GetBody())
 	t := atQueue(req.GetAddress(), q)
-	answer, err := l.call(ctx, sendTimeout, req.GetAddress(), cmd)
+	answer, err := l.call(ctx, l.timeouts.send, req.GetAddress(), cmd)
 	if err != nil {
 		return nil, err
 	}

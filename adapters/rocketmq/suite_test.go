@@ -2,8 +2,10 @@ package rocketmq_test
 
 import (
 	"context"
+	"net"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -136,4 +138,14 @@ func knows(broker string) script {
 		answer.Body = routeBody(broker, brokerAddress)
 		return answer
 	}
+}
+
+func contextWithin(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), d)
+}
+
+// hanging is a dialer that never gets through.
+func hanging(ctx context.Context, _, _ string) (net.Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
