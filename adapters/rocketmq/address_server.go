@@ -2,6 +2,7 @@ package rocketmq
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -69,13 +70,17 @@ func (a AddressServer) NameServers(ctx context.Context) ([]string, error) {
 		return nil, a.failed(ctx, err)
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-	return parseList(line, a.URL)
+	list, fault := parseList(line)
+	if fault != "" {
+		return nil, lookupFault(a.URL, fault)
+	}
+	return list, nil
 }
 
 // failed names the fault without repeating the URL.
 func (a AddressServer) failed(ctx context.Context, err error) error {
 	fault := &messages.NetworkError{Request: requestLookup, Address: a.URL, Reason: err.Error(), NotSent: true}
-	if u, ok := err.(*url.Error); ok {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
 		fault.Reason = u.Err.Error()
 	}
 	if ctx.Err() != nil {

@@ -17,7 +17,7 @@ import (
 // Cluster says how to reach one RocketMQ cluster. It implements actors.Transport.
 type Cluster struct {
 	// NameServers are asked for routes, host:port each. One is chosen and kept; the others take its place while it fails. At
-	// least one is required, unless there is a Lookup.
+	// least one is required, unless there is a Lookup (namesrvAddr).
 	NameServers []string
 	// Lookup finds the name servers instead: AddressServer over HTTP, Environment. It is asked when a route is first needed,
 	// again after 10 s and then each 120 s, as in Java; the last good list stays in use.
@@ -31,14 +31,14 @@ type Cluster struct {
 	// Credentials sign every request; zero: unsigned.
 	Credentials Credentials
 	// TLS is used for every connection; nil: plain. The server's name is the host of the address, unless it is set; a client
-	// certificate, a private authority and so on are the config's.
+	// certificate, a private authority and so on are the config's (useTLS).
 	TLS *tls.Config
 	// VIPChannel sends what a client asks of brokers to their second listener, two ports below (vipChannelEnabled): all but
 	// heartbeats and pulls.
 	VIPChannel bool
 	// DialTimeout bounds the making of a connection, with the TLS handshake. Default 3 s (connectTimeoutMillis).
 	DialTimeout time.Duration
-	// RequestTimeout bounds every request but pulls, at most 60 s. Default as in Java, by kind of request: 3 s
+	// RequestTimeout bounds every request but pulls, 1 ms to 3 s. Default as in Java, by kind of request: 3 s
 	// (mqClientApiTimeout), 1 s for locks, 5 s for offsets and messages handed back, 6 s for a queue's bounds.
 	RequestTimeout time.Duration
 	// Dialer opens connections; nil: net.Dialer. Connections are made on demand; after a failed attempt the next one waits
@@ -46,8 +46,11 @@ type Cluster struct {
 	Dialer func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// maxTimeout bounds what can be asked for as a time-out.
-const maxTimeout = 60 * time.Second
+// What can be asked for as a time-out. The actors give no request more than the latter.
+const (
+	maxDialTimeout    = 60 * time.Second
+	maxRequestTimeout = 3 * time.Second
+)
 
 // Check reports every fault of the configuration; it causes no traffic.
 func (c Cluster) Check() []*actors.ConfigError {
@@ -63,10 +66,10 @@ func (c Cluster) Check() []*actors.ConfigError {
 		fault("NamespaceV2", c.NamespaceV2, reason)
 	}
 	c.Credentials.faults(func(field, reason string) { fault("Credentials."+field, "(not shown)", reason) })
-	if reason := faultOfTimeout(c.DialTimeout); reason != "" {
+	if reason := faultOfTimeout(c.DialTimeout, maxDialTimeout); reason != "" {
 		fault("DialTimeout", c.DialTimeout, reason)
 	}
-	if reason := faultOfTimeout(c.RequestTimeout); reason != "" {
+	if reason := faultOfTimeout(c.RequestTimeout, maxRequestTimeout); reason != "" {
 		fault("RequestTimeout", c.RequestTimeout, reason)
 	}
 	if c.TLS != nil && c.TLS.MinVersion > c.TLS.MaxVersion && c.TLS.MaxVersion != 0 {
@@ -99,9 +102,9 @@ func (c Cluster) checkNameServers(fault func(field string, value any, reason str
 }
 
 // faultOfTimeout tells what is wrong with a time-out, 0 being the default; empty: nothing.
-func faultOfTimeout(d time.Duration) string {
-	if d != 0 && (d < time.Millisecond || d > maxTimeout) {
-		return fmt.Sprintf("is not within 1 ms … %v", maxTimeout)
+func faultOfTimeout(d, most time.Duration) string {
+	if d != 0 && (d < time.Millisecond || d > most) {
+		return fmt.Sprintf("is not within 1 ms … %v", most)
 	}
 	return ""
 }

@@ -59,7 +59,7 @@ var _ = Describe("A cluster's configuration", func() {
 			"Cluster.Credentials.SecretKey"),
 		Entry("good with everything", rocketmq.Cluster{
 			Lookup: rocketmq.AddressServer{URL: "http://a.example/x"}, Namespace: "INST_1-a", NamespaceV2: "I", TLS: &tls.Config{},
-			VIPChannel: true, DialTimeout: time.Second, RequestTimeout: time.Minute,
+			VIPChannel: true, DialTimeout: time.Minute, RequestTimeout: 3 * time.Second,
 		}),
 		Entry("a namespace with a separator", rocketmq.Cluster{NameServers: []string{nameServer}, Namespace: "a%b"}, "Cluster.Namespace"),
 		Entry("a namespace that is too long", rocketmq.Cluster{NameServers: []string{nameServer}, Namespace: strings.Repeat("n", 65)}, "Cluster.Namespace"),

@@ -9,8 +9,9 @@ import (
 // Credentials of the ACL of RocketMQ, 4.x and 5.x alike. Every request is signed with them, to name servers and brokers, with
 // and without an answer (AclClientRPCHook, protocol.md 1.8).
 type Credentials struct {
-	// AccessKey and SecretKey are the user's name and password.
+	// AccessKey is the user's name.
 	AccessKey string
+	// SecretKey is the user's password; it signs and is never sent.
 	SecretKey string
 	// SecurityToken accompanies temporary keys; empty: none.
 	SecurityToken string

@@ -42,16 +42,19 @@ func (e Environment) variable() string {
 
 // Check tells what is wrong with the variable's value.
 func (e Environment) Check() string {
-	_, err := e.NameServers(context.Background())
-	if err != nil {
-		return err.(*messages.NetworkError).GetReason() + " (environment variable " + e.variable() + ")"
+	if _, fault := parseList(os.Getenv(e.variable())); fault != "" {
+		return fault + " (environment variable " + e.variable() + ")"
 	}
 	return ""
 }
 
 // NameServers reads the variable.
 func (e Environment) NameServers(context.Context) ([]string, error) {
-	return parseList(os.Getenv(e.variable()), "environment variable "+e.variable())
+	list, fault := parseList(os.Getenv(e.variable()))
+	if fault != "" {
+		return nil, lookupFault("environment variable "+e.variable(), fault)
+	}
+	return list, nil
 }
 
 // requestLookup stands for the request in the error of a lookup.
@@ -62,24 +65,23 @@ func lookupFault(where, reason string) error {
 	return &messages.NetworkError{Request: requestLookup, Address: where, Reason: reason}
 }
 
-// parseList reads addresses separated by ";". Every one must be good: half a list is a fault of the list.
-func parseList(text, where string) ([]string, error) {
-	var list []string
+// parseList reads addresses separated by ";", or says what is wrong. Every one must be good: half a list is a fault of the list.
+func parseList(text string) (list []string, fault string) {
 	for a := range strings.SplitSeq(text, ";") {
 		if a = strings.TrimSpace(a); a == "" {
 			continue
 		}
 		if fault := faultOfAddress(a); fault != "" {
-			return nil, lookupFault(where, "address \""+a+"\" "+fault)
+			return nil, "address \"" + a + "\" " + fault
 		}
 		if !slices.Contains(list, a) {
 			list = append(list, a)
 		}
 	}
 	if len(list) == 0 {
-		return nil, lookupFault(where, "names no address")
+		return nil, "names no address"
 	}
-	return list, nil
+	return list, ""
 }
 
 // Times of the Java client (MQClientInstance.startScheduledTask, protocol.md 1.11).

@@ -1,6 +1,7 @@
 package rocketmq
 
 import (
+	"errors"
 	"strings"
 	"sync"
 
@@ -183,15 +184,15 @@ func (n *namespace) messages(slab []messages.Message, onWire, plain string) {
 
 // fault gives an error the program's names.
 func (n *namespace) fault(err error) error {
-	switch e := err.(type) {
-	case *messages.NoRouteError:
-		return &messages.NoRouteError{Topic: n.plain(e.Topic)}
-	case *messages.BrokerError:
-		if e.GetQueue() != nil {
-			e = proto.CloneOf(e)
-			e.Queue = n.plainQueue(e.GetQueue())
-		}
-		return e
+	var unknown *messages.NoRouteError
+	var refused *messages.BrokerError
+	switch {
+	case errors.As(err, &unknown):
+		return &messages.NoRouteError{Topic: n.plain(unknown.Topic)}
+	case errors.As(err, &refused) && refused.GetQueue() != nil:
+		refused = proto.CloneOf(refused)
+		refused.Queue = n.plainQueue(refused.GetQueue())
+		return refused
 	}
 	return err
 }

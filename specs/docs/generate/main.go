@@ -29,10 +29,15 @@ func run(root string) error {
 	if err != nil {
 		return err
 	}
+	cluster, err := docs.ConfigurationTable(filepath.Join(root, "adapters/rocketmq"), "Cluster", "Credentials", "AddressServer", "Environment")
+	if err != nil {
+		return err
+	}
 	for _, s := range []struct{ page, section, text string }{
 		{"README.md", "cast", docs.Diagram(cards)},
 		{"README.md", "configuration", table},
 		{"README.md", "publisher configuration", publisher},
+		{"README.md", "cluster configuration", cluster},
 		{"actors/README.md", "cast", docs.CastTable(cards)},
 		{"actors/README.md", "diagram", docs.Diagram(cards)},
 	} {
