@@ -33,6 +33,8 @@ var _ = onEveryVersion("A Runtime", func(v apachebroker.Version, cluster func(co
 	Describe("what a group settles", func() { conformance.Settling(shared) })
 	Describe("a message body", func() { conformance.Bodies(shared) })
 	Describe("a publisher", func() { conformance.Publishing(shared) })
+	Describe("an orderly group", func() { conformance.Ordering(shared) })
+	Describe("a queue that is handed over", func() { conformance.HandingOver(shared, 3) })
 	// These kill the broker: they have a cluster of their own.
 	Describe("the life of a group", Ordered, func() {
 		var own *apachebroker.Cluster

@@ -74,8 +74,13 @@ func started(ctx context.Context, rt *troupe.Runtime) *troupe.Runtime {
 // link gives a bare link to the cluster, to look at offsets as the broker tells them.
 func (b *bench) link() actors.Link {
 	GinkgoHelper()
+	return b.linkAs(unique("looker"))
+}
+
+func (b *bench) linkAs(client string) actors.Link {
+	GinkgoHelper()
 	l, err := b.transport().Open(actors.LinkConfig{
-		ClientID: unique("looker"), Log: quiet(), Jitter: func() float64 { return 0 },
+		ClientID: client, Log: quiet(), Jitter: func() float64 { return 0 },
 		Calls:   func(context.Context, *messages.BrokerCall) *messages.BrokerCallReply { return nil },
 		Changed: func(*messages.ConnectionChanged) {},
 	})

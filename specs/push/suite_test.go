@@ -77,6 +77,13 @@ var _ = Describe("What a concurrent group settles on the embedded broker", func(
 
 var _ = Describe("A message body on the embedded broker", func() { conformance.Bodies(cluster) })
 
+var _ = Describe("An orderly group on the embedded broker", func() { conformance.Ordering(cluster) })
+
+var _ = Describe("A queue that is handed over on the embedded broker", func() {
+	conformance.HandingOver(cluster, 4)
+	Context("at length", Label("slow"), func() { conformance.HandingOver(cluster, 50) })
+})
+
 var _ = Describe("The life of a group on the embedded broker", func() { conformance.Living(cluster) })
 
 var _ = Describe("A publisher on the embedded broker", func() { conformance.Publishing(cluster) })

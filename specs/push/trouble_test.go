@@ -287,7 +287,7 @@ var _ = Describe("A group in trouble", func() {
 		rt, err := troupe.New(rocketmq.Cluster{NameServers: []string{addr}}, troupe.Config{})
 		Expect(err).NotTo(HaveOccurred())
 		rt.Concurrent("g", troupe.ConcurrentConfig{}).Handle("t", troupe.AllTags(), ignore)
-		short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+		short, cancel := context.WithTimeout(ctx, 3*time.Second)
 		defer cancel()
 		err = rt.Start(short)
 		Expect(err).To(MatchError(context.DeadlineExceeded))
