@@ -1,10 +1,12 @@
 package simulation_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +41,7 @@ type world struct {
 	stored  int
 	failing bool // handlers fail now and then
 	slow    bool // handlers take up to a second
+	orderly bool
 
 	sender  *troupe.Runtime
 	silence context.CancelFunc // ends the sending
@@ -61,6 +64,7 @@ type place struct {
 type delivery struct {
 	by       *member
 	at       time.Time
+	end      time.Time
 	returned bool
 	failed   bool
 }
@@ -140,8 +144,11 @@ func (w *world) join() {
 	var err error
 	m.rt, err = troupe.New(rocketmq.Cluster{NameServers: []string{address}, Dialer: w.network.Dialer(m.host)}, troupe.Config{ClientID: m.name})
 	Expect(err).NotTo(HaveOccurred())
-	g := m.rt.Concurrent(group, troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset, Workers: 4})
-	g.Handle(topic, troupe.AllTags(), w.handler(m))
+	if w.orderly {
+		m.rt.Orderly(group, troupe.OrderlyConfig{ConsumeFrom: troupe.FirstOffset, Workers: 4}).Handle(topic, troupe.AllTags(), w.handler(m))
+	} else {
+		m.rt.Concurrent(group, troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset, Workers: 4}).Handle(topic, troupe.AllTags(), w.handler(m))
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	Expect(m.rt.Start(ctx)).To(Succeed(), w.story())
@@ -174,7 +181,7 @@ func (w *world) handler(m *member) troupe.Handler {
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.delivered[id][mine].returned, w.delivered[id][mine].failed = true, fail
+		w.delivered[id][mine].returned, w.delivered[id][mine].failed, w.delivered[id][mine].end = true, fail, time.Now()
 		if fail {
 			return errOnPurpose
 		}
@@ -266,25 +273,6 @@ func (w *world) missing() (n int) {
 	return n
 }
 
-// repeatedAfterLeave finds messages that a member had settled before it left gracefully and that were delivered after it.
-func (w *world) repeatedAfterLeave() (out []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for id, p := range w.published {
-		for _, first := range w.delivered[id] {
-			if first.by.left.IsZero() || !first.returned || first.failed {
-				continue
-			}
-			for _, again := range w.delivered[id] {
-				if again.at.After(first.by.left) {
-					out = append(out, fmt.Sprintf("%s at %d/%d: settled by %s, delivered to %s after it", id, p.queue, p.offset, first.by.name, again.by.name))
-				}
-			}
-		}
-	}
-	return out
-}
-
 // repeated lists deliveries beyond the first that are no retries.
 func (w *world) repeated() (out []string) {
 	w.mu.Lock()
@@ -298,6 +286,33 @@ func (w *world) repeated() (out []string) {
 		}
 		if len(calls) > 1 {
 			out = append(out, fmt.Sprintf("%s at %d/%d: %s", id, p.queue, p.offset, strings.Join(calls, ", ")))
+		}
+	}
+	return out
+}
+
+// outOfOrder lists the queues in which a message was handled after one that stands behind it, and those in which two handlers
+// ran at once.
+func (w *world) outOfOrder() (out []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	type call struct {
+		at, end time.Time
+		offset  int64
+		id      string
+	}
+	calls := make(map[int32][]call)
+	for id, p := range w.published {
+		for _, d := range w.delivered[id] {
+			calls[p.queue] = append(calls[p.queue], call{at: d.at, end: d.end, offset: p.offset, id: id})
+		}
+	}
+	for queue, list := range calls {
+		slices.SortFunc(list, func(x, y call) int { return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.offset, y.offset)) })
+		for i := 1; i < len(list); i++ {
+			if list[i].offset < list[i-1].offset || list[i].at.Before(list[i-1].end) {
+				out = append(out, fmt.Sprintf("queue %d: %s at %d after %s at %d", queue, list[i].id, list[i].offset, list[i-1].id, list[i-1].offset))
+			}
 		}
 	}
 	return out
