@@ -113,6 +113,12 @@ func asked(link actors.Link, g *goldenFrame, request *wire.Command) (any, error)
 		return link.OffsetAt(ctx, brokerAddress, q, time.UnixMilli(g.number("timestamp")))
 	case wire.PullMessage:
 		return pullNow(link, pullOf(g, q))
+	case wire.LockBatchMQ:
+		group, _, queues := locksOf(g)
+		return link.Lock(ctx, brokerAddress, group, queues)
+	case wire.UnlockBatchMQ:
+		group, client, queues := locksOf(g)
+		return nil, link.Unlock(ctx, brokerAddress, group, client, queues)
 	case wire.ConsumerSendMsgBack:
 		return nil, link.SendBack(ctx, &messages.SendBack{
 			Address: brokerAddress, Broker: "broker-a", Group: e["group"], CommitLogOffset: g.number("offset"),
@@ -129,6 +135,24 @@ func asked(link actors.Link, g *goldenFrame, request *wire.Command) (any, error)
 		Fail("no port method for " + g.File)
 		return nil, nil
 	}
+}
+
+// locksOf reads a captured request for locks with a JSON parser that is not ours.
+func locksOf(g *goldenFrame) (group, client string, queues []*messages.Queue) {
+	GinkgoHelper()
+	var b struct {
+		ClientID      string
+		ConsumerGroup string
+		MqSet         []struct {
+			BrokerName, Topic string
+			QueueID           int32
+		}
+	}
+	Expect(json.Unmarshal([]byte(g.BodyText), &b)).To(Succeed())
+	for _, q := range b.MqSet {
+		queues = append(queues, &messages.Queue{Topic: q.Topic, Broker: q.BrokerName, Id: q.QueueID})
+	}
+	return b.ConsumerGroup, b.ClientID, queues
 }
 
 // heartbeatOf reads a captured heartbeat with a JSON parser that is not ours.
@@ -261,6 +285,18 @@ func expectResult(g, answer *goldenFrame, result any, err error) {
 		Expect(result).To(Equal(body.ConsumerIDList))
 	case wire.QueryConsumerOffset, wire.GetMinOffset, wire.GetMaxOffset, wire.SearchOffsetByTimestamp:
 		Expect(result).To(Equal(answer.number("offset")))
+	case wire.LockBatchMQ:
+		var body struct {
+			LockOKMQSet []struct {
+				BrokerName, Topic string
+				QueueID           int32
+			}
+		}
+		Expect(json.Unmarshal([]byte(answer.BodyText), &body)).To(Succeed())
+		Expect(result).To(HaveLen(len(body.LockOKMQSet)))
+		for i, q := range body.LockOKMQSet {
+			Expect(result.([]*messages.Queue)[i].Key()).To(Equal(messages.QueueKey{Topic: q.Topic, Broker: q.BrokerName, ID: q.QueueID}))
+		}
 	case wire.PullMessage:
 		expectPulled(result.(*messages.PullReply), answer)
 	case wire.SendMessageV2, wire.SendBatchMessage:
@@ -356,6 +392,9 @@ var _ = Describe("A captured exchange of the Java client", func() {
 					c.NamespaceV2 = g.ExtFields["ns"]
 					if id := g.ExtFields["clientID"]; id != "" {
 						cfg.ClientID = id
+					}
+					if g.Code == int32(wire.LockBatchMQ) {
+						_, cfg.ClientID, _ = locksOf(g)
 					}
 				})
 
