@@ -126,8 +126,13 @@ func (r *Runtime) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.openOffsets(ctx, spec); err != nil {
+		r.startFailed(spec)
+		return fmt.Errorf("start: %w", err)
+	}
 	client, err := actors.StartClient(spec)
 	if err != nil {
+		closeOffsets(spec)
 		r.startFailed(spec)
 		return fmt.Errorf("start: %w", err)
 	}

@@ -30,6 +30,7 @@ func (apacheCluster) FirstRetry() time.Duration { return 10 * time.Second }
 var _ = onEveryVersion("A Runtime", func(v apachebroker.Version, cluster func(context.Context) *apachebroker.Cluster) {
 	shared := func(ctx context.Context) conformance.Cluster { return apacheCluster{cluster(ctx)} }
 	Describe("a concurrent group", func() { conformance.Consuming(shared) })
+	Describe("a broadcasting group", func() { conformance.Broadcasting(shared) })
 	Describe("what a group settles", func() { conformance.Settling(shared) })
 	Describe("a message body", func() { conformance.Bodies(shared) })
 	Describe("a publisher", func() { conformance.Publishing(shared) })
