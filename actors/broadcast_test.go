@@ -92,6 +92,7 @@ var _ = Describe("A broadcasting group", func() {
 			Expect(s.bodies()).To(HaveLen(3))
 			Expect(s.owned("orders")).To(HaveLen(4))
 			s.stop(time.Second)
+			Expect(s.calls(linktest.Lock)).To(BeEmpty())
 			Expect(s.calls(linktest.Members)).To(BeEmpty())
 			Expect(s.calls(linktest.Commit)).To(BeEmpty())
 			Expect(s.calls(linktest.Committed)).To(BeEmpty())
