@@ -42,6 +42,8 @@ type ClientSpec struct {
 	Groups    []*GroupSpec
 	// MemoryLimit bounds the bytes held over all queues; 0: no limit.
 	MemoryLimit int64
+	// Trace turns message tracing on; nil: off.
+	Trace *TraceSpec
 	// Topics whose routes are wanted besides those of the groups: what Publishers send to.
 	Topics []string
 }
@@ -72,7 +74,7 @@ func StartClient(spec ClientSpec) (*Client, error) {
 		Memory: NewMemory(spec.MemoryLimit), Periods: spec.Periods,
 	}
 	for _, g := range spec.Groups {
-		cl.contexts = append(cl.contexts, newGroupContext(cl.env, g))
+		cl.contexts = append(cl.contexts, newGroupContext(cl.env, g, spec.Trace))
 	}
 	cl.view = &clientView{started: time.Now(), contexts: cl.contexts, topology: cl.Topology}
 	ready := sync.OnceFunc(func() { close(cl.ready) })

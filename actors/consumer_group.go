@@ -12,8 +12,9 @@ import (
 //	Owns        the group's actors; the tables that survive their restarts
 //	Parent      ClientInstance
 //	In          Announced, MembersChanged, PauseQueues, ResumeQueues, ResetOffsets, SetWorkers, GroupReady, GroupNotReady, StopGroup, AllRevoked,
-//	            Withdrawn
-//	Out         AnnounceGroup, WithdrawGroup to the heartbeat; RevokeAll to the Rebalancer; Announced to both who need it; GroupReady, GroupNotReady,
+//	            TracesFlushed, Withdrawn
+//	Out         AnnounceGroup, WithdrawGroup to the heartbeat; RevokeAll to the Rebalancer; Announced to both who need it; FlushTraces to the
+//	            TraceSender; GroupReady, GroupNotReady,
 //	            GroupStopped to the parent
 //	States      starting, running, draining, withdrawing, stopped
 //	Invariants  the heartbeat is withdrawn only after every queue was given up and every offset stored
@@ -25,7 +26,9 @@ type ConsumerGroup struct {
 	offsets    *offsetTable
 	locks      *lockTable
 	rebalancer kit.Ref
+	traces     kit.Ref
 	stopped    *messages.GroupStopped
+	withdrawn  bool
 }
 
 // Phases of a group, as told by the topology.
@@ -62,7 +65,9 @@ func (a *ConsumerGroup) Receive(c *kit.Context, m kit.Message) {
 		a.group.status.phase.set(phaseDrain)
 		c.Tell(a.rebalancer, &messages.RevokeAll{DrainMillis: m.GetDrainMillis()})
 	case *messages.AllRevoked:
-		a.withdraw(c, m)
+		a.revoked(c, m)
+	case *messages.TracesFlushed:
+		a.withdraw(c)
 	case *messages.Withdrawn:
 		a.finish(c)
 	}
@@ -86,6 +91,11 @@ func (a *ConsumerGroup) start(c *kit.Context) {
 			return &QueueLocker{env: a.env, group: a.group, table: a.locks}
 		}})
 	}
+	if a.group.traces != nil {
+		a.traces = c.Spawn(kit.Spec{Role: "TraceSender", Name: "traces", New: func() kit.Actor {
+			return &TraceSender{env: a.env, routes: a.group.routes, traces: a.group.traces}
+		}})
+	}
 	a.rebalancer = c.Spawn(kit.Spec{Role: "Rebalancer", Name: "rebalancer", New: func() kit.Actor {
 		return &Rebalancer{env: a.env, group: a.group}
 	}})
@@ -100,13 +110,27 @@ func (a *ConsumerGroup) workerFacts() []*messages.Fact {
 	}
 }
 
-func (a *ConsumerGroup) withdraw(c *kit.Context, m *messages.AllRevoked) {
+// revoked goes on when no queue is left: what was traced is sent first.
+func (a *ConsumerGroup) revoked(c *kit.Context, m *messages.AllRevoked) {
 	if a.stopped != nil {
 		return
 	}
 	a.stopped = &messages.GroupStopped{
 		Group: a.group.spec.Name, Abandoned: m.GetAbandoned(), Unpersisted: m.GetUnpersisted(),
 	}
+	if a.group.traces == nil {
+		a.withdraw(c)
+		return
+	}
+	c.Tell(a.traces, &messages.FlushTraces{})
+	c.After(traceFlushGrace, &messages.TracesFlushed{})
+}
+
+func (a *ConsumerGroup) withdraw(c *kit.Context) {
+	if a.stopped == nil || a.withdrawn {
+		return
+	}
+	a.withdrawn = true
 	a.group.status.phase.set(phaseWithdrawing)
 	c.Tell(a.group.heartbeat, &messages.WithdrawGroup{Group: a.group.spec.Name})
 }

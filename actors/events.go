@@ -69,6 +69,7 @@ var eventStyles = map[messages.EventKind]eventStyle{
 	messages.EventKind_EVENT_KIND_LOCK_FAILED:            {logrus.WarnLevel, "queue lock not to be had; trying again"},
 	messages.EventKind_EVENT_KIND_MESSAGE_DROPPED:        {logrus.WarnLevel, "message dropped"},
 	messages.EventKind_EVENT_KIND_OFFSET_STORE_WARNING:   {logrus.WarnLevel, "stored offsets are not what they should be"},
+	messages.EventKind_EVENT_KIND_TRACE_DROPPED:          {logrus.WarnLevel, "traces were dropped; messages are consumed all the same"},
 	messages.EventKind_EVENT_KIND_CONFIGURATION_REJECTED: {logrus.ErrorLevel, "configuration rejected"},
 }
 

@@ -27,15 +27,18 @@ type groupContext struct {
 	// lanes of the pool, by topic.
 	lanes  map[string]*workpool.Lane
 	status *groupStatus
+	// traces is nil unless the client traces messages.
+	traces *tracing
 }
 
-func newGroupContext(env *Env, spec *GroupSpec) *groupContext {
+func newGroupContext(env *Env, spec *GroupSpec, traces *TraceSpec) *groupContext {
 	running := &calls{}
 	g := &groupContext{
 		spec: spec, status: &groupStatus{retries: newHandBackLine(), rates: make(map[string]*topicRates)}, calls: running,
 		pool:  workpool.New(workpool.Config{Workers: spec.Workers, Context: running.join}),
 		lanes: make(map[string]*workpool.Lane),
 	}
+	g.traces = newTracing(env, traces, spec.Name)
 	g.home = &clusterOffsets{env: env, group: spec.Name}
 	if spec.broadcasts() {
 		home, warning := newMemberOffsets(spec.Broadcast.Offsets)

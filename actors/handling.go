@@ -70,8 +70,11 @@ func (h *handling) call(slot *callSlot, call runningCall, m *messages.Message, f
 	if !ok {
 		return errNotCalled
 	}
+	traced := h.group.traces.before(&call)
 	defer func() {
-		if slot.leave() && h.group.spec.expires() {
+		overdue := slot.leave()
+		traced.after(err, overdue)
+		if overdue && h.group.spec.expires() {
 			err = errTooLate
 		}
 	}()

@@ -84,6 +84,8 @@ const (
 	EventKind_EVENT_KIND_MESSAGE_DROPPED EventKind = 42
 	// What a store of offsets had to say when it was opened, e.g. that a backup was read or that nothing is durable.
 	EventKind_EVENT_KIND_OFFSET_STORE_WARNING EventKind = 43
+	// Traces of messages were lost: their queue was full, or no broker took them.
+	EventKind_EVENT_KIND_TRACE_DROPPED EventKind = 44
 )
 
 // Enum value maps for EventKind.
@@ -133,6 +135,7 @@ var (
 		41: "EVENT_KIND_OFFSET_RESET",
 		42: "EVENT_KIND_MESSAGE_DROPPED",
 		43: "EVENT_KIND_OFFSET_STORE_WARNING",
+		44: "EVENT_KIND_TRACE_DROPPED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":            0,
@@ -179,6 +182,7 @@ var (
 		"EVENT_KIND_OFFSET_RESET":           41,
 		"EVENT_KIND_MESSAGE_DROPPED":        42,
 		"EVENT_KIND_OFFSET_STORE_WARNING":   43,
+		"EVENT_KIND_TRACE_DROPPED":          44,
 	}
 )
 
@@ -392,8 +396,7 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\afailure\x18\r \x01(\v2\x12.troupe.v1.FailureR\afailure\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x0e \x01(\tR\tmessageId\x12\x14\n" +
-	"\x05stack\x18\x0f \x01(\tR\x05stack*\xed\n" +
-	"\n" +
+	"\x05stack\x18\x0f \x01(\tR\x05stack*\x8b\v\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19EVENT_KIND_CLIENT_STARTED\x10\x01\x12\x1e\n" +
@@ -439,7 +442,8 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\x16EVENT_KIND_LOCK_FAILED\x10(\x12\x1b\n" +
 	"\x17EVENT_KIND_OFFSET_RESET\x10)\x12\x1e\n" +
 	"\x1aEVENT_KIND_MESSAGE_DROPPED\x10*\x12#\n" +
-	"\x1fEVENT_KIND_OFFSET_STORE_WARNING\x10+B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
+	"\x1fEVENT_KIND_OFFSET_STORE_WARNING\x10+\x12\x1c\n" +
+	"\x18EVENT_KIND_TRACE_DROPPED\x10,B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
 	file_troupe_v1_events_proto_rawDescOnce sync.Once

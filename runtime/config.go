@@ -33,6 +33,15 @@ type Config struct {
 	RebalanceInterval time.Duration
 	// OffsetPersistInterval is Java's persistConsumerOffsetInterval. Default 5 s.
 	OffsetPersistInterval time.Duration
+	// Trace tells the cluster's trace topic when each handler call of the Runtime's groups begins and ends, in the text that
+	// Apache's tools show (enableMsgTrace). Messages from brokers that note no region, and those whose producer does not want
+	// it, are left out. Consumption never waits for it: what cannot be sent is dropped and told by an event. Default false.
+	Trace bool
+	// TraceTopic is where traces go (traceTopic). Default RMQ_SYS_TRACE_TOPIC, which brokers make that have traceTopicEnable.
+	TraceTopic string
+	// TraceBatch is how many beginnings and ends of calls go into one trace message, from 1 to 20 (traceMsgBatchNum). Traces
+	// wait 5 s for company at the most. Default 10.
+	TraceBatch int
 }
 
 // NoHeadroom as Config.HeapHeadroom reserves nothing.
@@ -46,6 +55,8 @@ const (
 	DefaultRouteRefreshInterval  = 30 * time.Second
 	DefaultRebalanceInterval     = 20 * time.Second
 	DefaultOffsetPersistInterval = 5 * time.Second
+	DefaultTraceTopic            = "RMQ_SYS_TRACE_TOPIC"
+	DefaultTraceBatch            = 10
 )
 
 func (c Config) withDefaults() Config {
@@ -55,6 +66,8 @@ func (c Config) withDefaults() Config {
 	c.RouteRefreshInterval = or(c.RouteRefreshInterval, DefaultRouteRefreshInterval)
 	c.RebalanceInterval = or(c.RebalanceInterval, DefaultRebalanceInterval)
 	c.OffsetPersistInterval = or(c.OffsetPersistInterval, DefaultOffsetPersistInterval)
+	c.TraceTopic = or(c.TraceTopic, DefaultTraceTopic)
+	c.TraceBatch = or(c.TraceBatch, DefaultTraceBatch)
 	return c
 }
 
@@ -65,6 +78,8 @@ func (c Config) check(f *faults) {
 	f.duration("Config.RouteRefreshInterval", c.RouteRefreshInterval, 100*time.Millisecond, time.Hour)
 	f.duration("Config.RebalanceInterval", c.RebalanceInterval, 100*time.Millisecond, time.Hour)
 	f.duration("Config.OffsetPersistInterval", c.OffsetPersistInterval, 100*time.Millisecond, time.Hour)
+	f.topic("Config.TraceTopic", c.TraceTopic)
+	f.number("Config.TraceBatch", c.TraceBatch, 1, 20)
 	if c.MemoryLimit < 0 {
 		f.add("Config.MemoryLimit", c.MemoryLimit, "must not be negative; 0 means no limit")
 	}
@@ -111,6 +126,14 @@ func (f *faults) allocation(field string, a Allocation) {
 	if a < Averagely || a > ByCircle {
 		f.add(field, a, "must be Averagely or ByCircle")
 	}
+}
+
+// trace gives what the actors need to know; nil if nothing is traced.
+func (c Config) trace() *actors.TraceSpec {
+	if !c.Trace {
+		return nil
+	}
+	return &actors.TraceSpec{Topic: c.TraceTopic, Batch: c.TraceBatch}
 }
 
 func or[T comparable](v, def T) T {

@@ -170,7 +170,7 @@ func (r *Runtime) begin() (actors.ClientSpec, error) {
 	}
 	spec := actors.ClientSpec{
 		ClientID: r.config.ClientID, Transport: r.transport, Log: r.options.log, Jitter: r.options.jitter,
-		Observers: r.options.observers, MemoryLimit: r.config.MemoryLimit,
+		Observers: r.options.observers, MemoryLimit: r.config.MemoryLimit, Trace: r.config.trace(),
 		Periods: actors.Periods{
 			RouteRefresh: r.config.RouteRefreshInterval, Heartbeat: r.config.HeartbeatInterval,
 			Rebalance: r.config.RebalanceInterval, Persist: r.config.OffsetPersistInterval,

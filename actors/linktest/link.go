@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -256,6 +257,11 @@ func (l *link) Send(ctx context.Context, req *messages.SendRequest) (*messages.S
 	_, err := l.call(ctx, Call{Op: Send, Address: req.GetAddress(), Topic: req.GetQueue().GetTopic(), Queue: req.GetQueue().Key(), Request: req},
 		func() (any, error) {
 			m := &messages.Message{Body: req.GetBody(), RawProperties: req.GetProperties(), ReconsumeTimes: req.GetReconsumeTimes() - 1}
+			if key := req.GetQueue().Key(); !strings.HasPrefix(key.Topic, actors.RetryTopic("")) {
+				m.Topic, m.ReconsumeTimes = key.Topic, 0
+				l.cluster.store(key, m)
+				return nil, nil
+			}
 			m.Topic = m.Property(messages.PropertyRetryTopic)
 			l.cluster.retry(req.GetProducerGroup(), req.GetQueue().GetBroker(), m, 1, req.GetMaxReconsumeTimes())
 			return nil, nil

@@ -48,6 +48,7 @@ var _ = Describe("A faulty configuration", func() {
 		_, err := troupe.New(rocketmq.Cluster{NameServers: []string{"nowhere", "a:b"}}, troupe.Config{
 			ClientID: strings.Repeat("x", 256), DrainTimeout: -1, MemoryLimit: -1, HeartbeatInterval: time.Hour, RouteRefreshInterval: time.Millisecond,
 			RebalanceInterval: time.Nanosecond, OffsetPersistInterval: -time.Second, HeapHeadroom: -2,
+			TraceTopic: "bad topic", TraceBatch: 21,
 		})
 		var fields []string
 		for _, f := range faultsOf(err) {
@@ -55,7 +56,8 @@ var _ = Describe("A faulty configuration", func() {
 			Expect(f.Reason).NotTo(BeEmpty())
 		}
 		Expect(fields).To(ConsistOf("Cluster.NameServers[0]", "Cluster.NameServers[1]", "Config.ClientID", "Config.DrainTimeout", "Config.MemoryLimit",
-			"Config.HeartbeatInterval", "Config.RouteRefreshInterval", "Config.RebalanceInterval", "Config.OffsetPersistInterval", "Config.HeapHeadroom"))
+			"Config.HeartbeatInterval", "Config.RouteRefreshInterval", "Config.RebalanceInterval", "Config.OffsetPersistInterval", "Config.HeapHeadroom",
+			"Config.TraceTopic", "Config.TraceBatch"))
 	})
 
 	It("without a transport or name server names what is missing", func() {
