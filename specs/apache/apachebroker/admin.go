@@ -3,6 +3,7 @@ package apachebroker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,8 +11,10 @@ import (
 
 // The administrative requests the package itself needs.
 const (
+	pullMessage          = 11
 	updateAndCreateTopic = 17
 	updateBrokerConfig   = 25
+	getMaxOffset         = 30
 	getRoute             = 105
 	updateGroup          = 200
 )
@@ -141,4 +144,60 @@ func (c *Cluster) CreateGroup(ctx context.Context, group string, settings map[st
 		}
 	}
 	return nil
+}
+
+// Configure changes settings of a running broker, e.g. {"slaveReadEnable": "true"}. They last until its next start.
+func (b *Broker) Configure(ctx context.Context, lines map[string]string) error {
+	if _, err := success(Call(ctx, b.Addr(), Request{Code: updateBrokerConfig, Body: conf(lines)})); err != nil {
+		return fmt.Errorf("configure %s: %w", b.name, err)
+	}
+	return nil
+}
+
+// AwaitReplica waits until a slave serves everything that its master has stored in a topic so far.
+func (c *Cluster) AwaitReplica(ctx context.Context, slave, master *Broker, topic string, queues int) error {
+	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	var last error
+	for id := 0; id < queues; {
+		err := replicated(ctx, slave.Addr(), master.Addr(), topic, strconv.Itoa(id))
+		if err == nil {
+			id++
+			continue
+		}
+		if ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the replica of %s: %w", topic, errors.Join(ctx.Err(), last))
+		}
+	}
+	return nil
+}
+
+func replicated(ctx context.Context, slave, master, topic, queue string) error {
+	var end [2]string
+	for i, addr := range []string{slave, master} {
+		a, err := success(Call(ctx, addr, Request{Code: getMaxOffset, Header: map[string]string{"topic": topic, "queueId": queue}}))
+		if err != nil {
+			return err
+		}
+		end[i] = a.Header["offset"]
+	}
+	if end[0] != end[1] {
+		return fmt.Errorf("queue %s ends at %s, at the master at %s", queue, end[0], end[1])
+	}
+	// A slave that has the messages may not know the topic yet.
+	a, err := Call(ctx, slave, Request{Code: pullMessage, Header: map[string]string{
+		"consumerGroup": "CLIENT_INNER_CONSUMER_LOOK", "topic": topic, "queueId": queue, "queueOffset": "0", "maxMsgNums": "1", "sysFlag": "4",
+		"commitOffset": "0", "suspendTimeoutMillis": "0", "subscription": "*", "subVersion": "0", "expressionType": "TAG",
+	}})
+	if err == nil && a.Code != 0 && end[1] != "0" {
+		err = &RefusedError{Code: a.Code, Remark: a.Remark}
+	}
+	return err
 }

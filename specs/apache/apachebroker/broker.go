@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// A Broker is one broker process of a cluster. Its address and store stay the same over restarts.
+// A Broker is one broker process of a cluster. Its address and store stay the same over restarts, unless it is moved.
 type Broker struct {
 	cluster *Cluster
 	name    string
 	id      string // "0" is a master
 	home    home
-	port    int
 	store   string
 	config  map[string]string
 
 	mu      sync.Mutex
+	port    int
 	process *process
 	times   StartTimes
 }
@@ -36,6 +36,11 @@ type StartTimes struct {
 // AddBroker starts one more broker and returns when it serves and the name server knows it. The name must be new, unless config makes it a
 // slave (brokerId, brokerRole). config adds lines to those of the cluster's options.
 func (c *Cluster) AddBroker(ctx context.Context, name string, config map[string]string) (*Broker, error) {
+	b := c.newBroker(name, config)
+	return b, c.add(ctx, b)
+}
+
+func (c *Cluster) newBroker(name string, config map[string]string) *Broker {
 	lines := maps.Clone(c.options.Config)
 	if lines == nil {
 		lines = map[string]string{}
@@ -46,35 +51,80 @@ func (c *Cluster) AddBroker(ctx context.Context, name string, config map[string]
 		b.id = id
 	}
 	b.store = c.home.path(filepath.Join("store", name+"-"+b.id))
-	err := retryPorts(func() error {
-		port, err := freePort(brokerPorts)
-		if err != nil {
-			return err
-		}
-		b.port = port
-		return b.Start(ctx)
-	})
-	if err != nil {
-		return nil, err
+	return b
+}
+
+// add starts a new broker.
+func (c *Cluster) add(ctx context.Context, b *Broker) error {
+	if err := b.Move(ctx); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	if !c.closed {
 		c.brokers = append(c.brokers, b)
 		c.mu.Unlock()
-		return b, nil
+		return nil
 	}
 	c.mu.Unlock()
-	return nil, errors.Join(errClosed, b.Kill())
+	return errors.Join(errClosed, b.Kill())
+}
+
+// AddSlave starts slave 1 of a broker, which replicates what the master stores (see AwaitReplica). It begins with a copy of the master's
+// topics and groups: afterwards it looks at them and at the offsets every 10 s only, every 60 s in 5.x. It serves consumers; Apache's default
+// is that a slave of 5.x refuses every pull.
+func (c *Cluster) AddSlave(ctx context.Context, of *Broker) (*Broker, error) {
+	b := c.newBroker(of.name, map[string]string{
+		"brokerId": "1", "brokerRole": "SLAVE", "slaveReadEnable": "true", "haMasterAddress": local(of.listens() + 1),
+	})
+	for _, name := range []string{"topics.json", "subscriptionGroup.json"} {
+		text, err := os.ReadFile(filepath.Join(of.store, "config", name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(b.store, "config"), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(b.store, "config", name), text, 0o644)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b, c.add(ctx, b)
+}
+
+// Move starts a broker that does not run at another address, with its store: what a new container does to a broker.
+func (b *Broker) Move(ctx context.Context) error {
+	return retryPorts(func() error {
+		port, err := freePort(brokerPorts)
+		if err != nil {
+			return err
+		}
+		if port == b.listens() {
+			return b.Move(ctx)
+		}
+		b.mu.Lock()
+		b.port = port
+		b.mu.Unlock()
+		return b.Start(ctx)
+	})
 }
 
 // Name is the broker's name in routes.
 func (b *Broker) Name() string { return b.name }
 
 // Addr is the broker's address, "127.0.0.1:port".
-func (b *Broker) Addr() string { return local(b.port) }
+func (b *Broker) Addr() string { return local(b.listens()) }
 
 // VIPAddr is the address of the broker's second listener, two ports below.
-func (b *Broker) VIPAddr() string { return local(b.port - 2) }
+func (b *Broker) VIPAddr() string { return local(b.listens() - 2) }
+
+func (b *Broker) listens() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.port
+}
 
 // Store is the directory with the commit log.
 func (b *Broker) Store() string { return b.store }
@@ -97,14 +147,15 @@ func (b *Broker) StartTimes() StartTimes {
 }
 
 func (b *Broker) lines() map[string]string {
+	port := b.listens()
 	lines := map[string]string{
 		"brokerClusterName":    "DefaultCluster",
 		"brokerName":           b.name,
 		"brokerId":             b.id,
 		"brokerIP1":            "127.0.0.1",
 		"brokerIP2":            "127.0.0.1",
-		"listenPort":           strconv.Itoa(b.port),
-		"haListenPort":         strconv.Itoa(b.port + 1),
+		"listenPort":           strconv.Itoa(port),
+		"haListenPort":         strconv.Itoa(port + 1),
 		"namesrvAddr":          b.cluster.NameServer(),
 		"storePathRootDir":     b.store,
 		"storePathCommitLog":   filepath.Join(b.store, "commitlog"),
@@ -126,17 +177,17 @@ func (b *Broker) lines() map[string]string {
 // Start starts the broker again on its port and store after Stop or Kill, and returns when it serves and the name server knows it.
 func (b *Broker) Start(ctx context.Context) error {
 	o := b.cluster.options
-	file := b.home.path(b.name + "-" + b.id + ".conf")
+	file := b.home.path(b.file(".conf"))
 	lines := b.lines()
 	if err := os.WriteFile(file, conf(lines), 0o644); err != nil {
 		return err
 	}
 	args := append([]string{"-Xms16m", "-Xmx" + o.Heap, "-XX:MaxDirectMemorySize=" + o.Direct}, o.JVM...)
 	args = append(args, openPackages...)
-	args = append(args, b.home.properties(b.name+".rmq.log")...)
+	args = append(args, b.home.properties(b.file(".rmq.log"))...)
 	args = append(args, "-cp", b.home.classPath(b.cluster.lib), "org.apache.rocketmq.broker.BrokerStartup", "-c", file)
 	began := time.Now()
-	p, err := b.cluster.launch(b.name, b.home.path(b.name+"-"+b.id+".log"), args)
+	p, err := b.cluster.launch(b.name, b.home.path(b.file(".log")), args)
 	if err != nil {
 		return err
 	}
@@ -215,6 +266,9 @@ func (b *Broker) current() *process {
 	defer b.mu.Unlock()
 	return b.process
 }
+
+// file names a file of this broker.
+func (b *Broker) file(suffix string) string { return b.name + "-" + b.id + suffix }
 
 func (b *Broker) output() string {
 	if p := b.current(); p != nil {

@@ -194,7 +194,7 @@ func (c *Cluster) Logs() string {
 		fmt.Fprintf(&text, "--- name server\n%s\n", c.nameServer.output())
 	}
 	for _, b := range c.brokers {
-		fmt.Fprintf(&text, "--- %s\n%s\n%s\n", b.name, b.output(), fileTail(b.home.path(b.name+".rmq.log")))
+		fmt.Fprintf(&text, "--- %s %s\n%s\n%s\n", b.name, b.id, b.output(), fileTail(b.home.path(b.file(".rmq.log"))))
 	}
 	return text.String()
 }
