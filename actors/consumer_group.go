@@ -49,6 +49,9 @@ func (a *ConsumerGroup) Receive(c *kit.Context, m kit.Message) {
 		if !a.group.locks.IsZero() {
 			c.Tell(a.group.locks, m)
 		}
+		if !a.group.spec.broadcasts() {
+			c.Tell(a.group.offsets, m)
+		}
 		c.Tell(a.rebalancer, m)
 	case *messages.MembersChanged, *messages.PauseQueues, *messages.ResumeQueues, *messages.ResetOffsets:
 		c.Tell(a.rebalancer, m)

@@ -62,6 +62,17 @@ func (d *Directory) Address(broker string, id int64) (address string, found int6
 	return b.GetAddresses()[least], least, true
 }
 
+// Beside gives the member of a broker set that follows the one with the id, the first after the last; false if there is no other.
+func (d *Directory) Beside(broker string, id int64) (address string, found int64, ok bool) {
+	b := d.snapshot.Load().brokers[broker]
+	ids := slices.Sorted(maps.Keys(b.GetAddresses()))
+	if len(ids) < 2 {
+		return "", 0, false
+	}
+	found = ids[(slices.Index(ids, id)+1)%len(ids)]
+	return b.GetAddresses()[found], found, true
+}
+
 // Master gives the address of a broker's master.
 func (d *Directory) Master(broker string) (string, bool) {
 	b := d.snapshot.Load().brokers[broker]
@@ -81,19 +92,27 @@ func (d *Directory) BrokerAt(address string) (broker string, ok bool) {
 	return "", false
 }
 
+// MembersOf gives the addresses of a broker set, the master's first, then by id.
+func (d *Directory) MembersOf(broker string) (addresses []string) {
+	b := d.snapshot.Load().brokers[broker]
+	for _, id := range slices.Sorted(maps.Keys(b.GetAddresses())) {
+		addresses = append(addresses, b.GetAddresses()[id])
+	}
+	return addresses
+}
+
 // Addresses gives every known broker address, sorted.
 func (d *Directory) Addresses() []string { return d.snapshot.Load().addresses }
 
-// BrokersOf gives one address for each broker set of a topic, masters where known, in route order.
-func (d *Directory) BrokersOf(topic string) []string {
+// BrokersOf gives the addresses of each broker set of a topic, masters first where known, in route order.
+func (d *Directory) BrokersOf(topic string) (sets [][]string) {
 	r, _ := d.Route(topic)
-	var out []string
 	for _, b := range r.GetBrokers() {
-		if a, _, ok := d.Address(b.GetBroker(), masterID); ok {
-			out = append(out, a)
+		if members := d.MembersOf(b.GetBroker()); len(members) > 0 {
+			sets = append(sets, members)
 		}
 	}
-	return out
+	return sets
 }
 
 // Await returns the route of a topic as soon as there is an answer; the failure if that is what the answer was.

@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/troupe-mq/troupe/messages"
@@ -38,14 +40,34 @@ const (
 	sendBackTimeout  = 5 * time.Second
 )
 
-// brokerOf gives the address for requests that may go to any member of a broker set, the master if it is known.
-func (e *Env) brokerOf(q *messages.Queue) (string, error) {
-	addr, _, ok := e.Directory.Address(q.GetBroker(), masterID)
-	if !ok {
-		return "", &messages.NetworkError{
-			Request: "look up broker", Address: q.GetBroker(), NotSent: true,
-			Reason: "no route names an address of this broker",
+// atMember makes a request that any member of a broker set can answer: of the master if it is known, and of the next member
+// if one cannot be reached. Each has the time limit. The errors are those of the first that was asked.
+func (e *Env) atMember(
+	ctx context.Context, q *messages.Queue, limit time.Duration, request func(ctx context.Context, address string) error,
+) (address string, err error) {
+	err = &messages.NetworkError{
+		Request: "look up broker", Address: q.GetBroker(), NotSent: true,
+		Reason: "no route names an address of this broker",
+	}
+	for i, member := range e.Directory.MembersOf(q.GetBroker()) {
+		one, cancel := context.WithTimeout(ctx, limit)
+		failure := request(one, member)
+		cancel()
+		if !unreached(failure) {
+			return member, failure
+		}
+		if i == 0 {
+			address, err = member, failure
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return addr, nil
+	return address, err
+}
+
+// unreached tells whether an error says that there was no way to a broker: it did not refuse, and is not just slow.
+func unreached(err error) bool {
+	network, ok := errors.AsType[*messages.NetworkError](err)
+	return ok && network.NotSent
 }

@@ -34,37 +34,41 @@ func (h *clusterOffsets) lane(broker string) string { return broker }
 func (h *clusterOffsets) eager() bool { return false }
 
 func (h *clusterOffsets) committed(ctx context.Context, q *messages.Queue) (int64, error) {
-	addr, err := h.env.brokerOf(q)
-	if err != nil {
-		return 0, err
+	var offset int64
+	var unreachable error
+	addr, err := h.env.atMember(ctx, q, offsetTimeout, func(ctx context.Context, addr string) (err error) {
+		offset, err = h.env.Link.Committed(ctx, addr, h.group, q)
+		if unreached(err) {
+			unreachable = err
+		}
+		return err
+	})
+	if master, ok := h.env.Directory.Master(q.GetBroker()); ok && addr != master && errors.Is(err, messages.ErrNoOffset) {
+		return 0, unreachable // a slave is behind: that it has no offset says nothing while there is a master who may have one
 	}
-	return h.env.Link.Committed(ctx, addr, h.group, q)
+	return offset, err
 }
 
 func (h *clusterOffsets) commit(ctx context.Context, list []*messages.PersistOffset) []error {
 	out := make([]error, len(list))
-	var down error
+	down := make(map[string]error) // the rest of this run would wait for the same silence
 	for i, m := range list {
-		err := down
-		if err == nil {
-			err = contained(func() error { return h.commitOne(ctx, m) })
-		}
-		if _, dead := errors.AsType[*messages.NetworkError](err); dead {
-			down = err // the rest of this run would wait for the same silence
-		}
-		out[i] = err
+		_, out[i] = h.env.atMember(ctx, m.GetQueue(), commitTimeout, func(ctx context.Context, addr string) error {
+			err := down[addr]
+			if err == nil {
+				err = contained(func() error { return h.commitOne(ctx, addr, m) })
+			}
+			if _, dead := errors.AsType[*messages.NetworkError](err); dead {
+				down[addr] = err
+			}
+			return err
+		})
 	}
 	return out
 }
 
-func (h *clusterOffsets) commitOne(ctx context.Context, m *messages.PersistOffset) error {
-	addr, err := h.env.brokerOf(m.GetQueue())
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
-	defer cancel()
-	err = h.env.Link.Commit(ctx, addr, h.group, m.GetQueue(), m.GetOffset())
+func (h *clusterOffsets) commitOne(ctx context.Context, addr string, m *messages.PersistOffset) error {
+	err := h.env.Link.Commit(ctx, addr, h.group, m.GetQueue(), m.GetOffset())
 	if err != nil || !m.GetFinal() && !m.GetInsist() {
 		return err
 	}

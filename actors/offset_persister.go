@@ -13,11 +13,12 @@ import (
 //
 //	Owns        the tracked queues of one group with what the cluster has acknowledged
 //	Parent      ConsumerGroup
-//	In          LocateStart, startLocated, trackOffset, forgetOffset, PersistTick, PersistOffset, committed
+//	In          LocateStart, startLocated, trackOffset, forgetOffset, PersistTick, PersistOffset, committed, Announced
 //	Out         StartLocated, OffsetPersisted to who asked
 //	States      per lane, which is a broker or the local store: idle, committing
 //	Invariants  a failed read is a failure, never an offset; commits down one lane are strictly one after the other, so an
-//	            older offset cannot overtake a newer one; nothing is sent for a queue that did not move
+//	            older offset cannot overtake a newer one; nothing is sent for a queue that did not move, unless its broker
+//	            was away: then it may have forgotten
 //	Restart     the tracked queues are kept by the parent; commits under way are made again at the next tick
 //	Source      RemoteBrokerOffsetStore, LocalFileOffsetStore, RebalancePushImpl.computePullFromWhere (protocol.md 5.4, 5.8)
 type OffsetPersister struct {
@@ -114,6 +115,22 @@ func (a *OffsetPersister) Receive(c *kit.Context, m kit.Message) {
 		a.hurry(c, urgentCommit{asker: c.Sender(), m: m, of: a.table.queues[m.GetQueue().Key()]})
 	case *committed:
 		a.committed(c, m)
+	case *messages.Announced:
+		a.announced(m.GetAddress())
+	}
+}
+
+// announced follows the first heartbeat on a new connection. A master that was away comes back with offsets of some seconds
+// ago, and while it was away they went to a slave: the next tick stores them again.
+func (a *OffsetPersister) announced(address string) {
+	broker, _ := a.env.Directory.BrokerAt(address)
+	if target, _, ok := a.env.Directory.Address(broker, masterID); !ok || target != address {
+		return
+	}
+	for key, t := range a.table.queues {
+		if key.Broker == broker {
+			t.persisted = -1
+		}
 	}
 }
 
@@ -179,10 +196,16 @@ func (a *OffsetPersister) find(ctx context.Context, m *messages.LocateStart) (of
 	case err != nil && !errors.Is(err, messages.ErrNoOffset):
 		return 0, "", err
 	}
-	addr, err := a.env.brokerOf(q)
-	if err != nil {
-		return 0, "", err
-	}
+	_, err = a.env.atMember(ctx, q, offsetTimeout, func(ctx context.Context, addr string) (err error) {
+		offset, origin, err = a.begin(ctx, addr, m)
+		return err
+	})
+	return offset, origin, err
+}
+
+// begin applies the rule.
+func (a *OffsetPersister) begin(ctx context.Context, addr string, m *messages.LocateStart) (offset int64, origin string, err error) {
+	q := m.GetQueue()
 	if isRetryTopic(q.GetTopic()) || m.GetLate() {
 		// What failed, and what came while the group was there, is owed to it, whatever its rule for new messages.
 		offset, err = a.env.Link.MinOffset(ctx, addr, q)
@@ -237,7 +260,7 @@ func (a *OffsetPersister) run(c *kit.Context, name string, moved []*messages.Per
 		todo = append(todo, u.m)
 	}
 	lane.sent, lane.urgent = lane.urgent, nil
-	c.Go(time.Duration(len(todo))*commitTimeout+time.Second, func(ctx context.Context) kit.Message {
+	c.Go(time.Duration(len(todo)+1)*commitTimeout+time.Second, func(ctx context.Context) kit.Message {
 		for i, err := range a.home.commit(ctx, todo) {
 			out.results = append(out.results, &messages.OffsetPersisted{
 				Queue: todo[i].GetQueue(), Offset: todo[i].GetOffset(), Failure: messages.FailureOf(err),

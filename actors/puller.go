@@ -30,7 +30,10 @@ type Puller struct {
 	sentAt    time.Time
 	offset    int64
 	suggested int64
-	failures  int
+	// asked is the id of the member of the broker set that has the outstanding pull.
+	asked    int64
+	avoided  avoidance
+	failures int
 	// empties counts answers in a row that came at once and brought nothing.
 	empties  int
 	stale    staleness
@@ -54,6 +57,7 @@ const (
 	waitUnknown  = "back-off: group not known to the broker yet"
 	waitIllegal  = "back-off: offset refused again"
 	waitEmpty    = "back-off: answered at once without a message"
+	waitBehind   = "back-off: the slave does not have the offset"
 )
 
 // A pull that waits for credit looks again after this time even if no Credit came.
@@ -117,13 +121,14 @@ func (a *Puller) pull(c *kit.Context) {
 		return
 	}
 	q := a.q.queue
-	addr, id, ok := a.env.Directory.Address(q.GetBroker(), a.suggested)
+	addr, id, ok := a.target()
 	if !ok {
 		a.failures++
 		a.wait(c, waitNoBroker, backOff(time.Second, 5*time.Second, a.failures), nil)
 		return
 	}
 	a.goOn()
+	a.asked = id
 	a.offset, a.sentAt = a.q.cursor.Load(), time.Now()
 	a.request = a.q.requests.Add(1)
 	committed := a.q.status.committed.Load()
@@ -146,6 +151,19 @@ func (a *Puller) pull(c *kit.Context) {
 	})
 }
 
+// target chooses the member of the broker set to ask: the one that the last answer suggested, unless it could not be reached a
+// moment ago and there is another. Name servers may go on naming a dead master for minutes.
+func (a *Puller) target() (address string, id int64, ok bool) {
+	directory, broker := a.env.Directory, a.q.queue.GetBroker()
+	address, id, ok = directory.Address(broker, a.suggested)
+	if ok && a.avoided.now(address, time.Now()) {
+		if other, otherID, another := directory.Beside(broker, id); another {
+			return other, otherID, true
+		}
+	}
+	return address, id, ok
+}
+
 func (a *Puller) answered(c *kit.Context, m *messages.PullAnswered) {
 	if m.GetRequest() != a.request || a.cancel == nil {
 		return
@@ -161,11 +179,18 @@ func (a *Puller) answered(c *kit.Context, m *messages.PullAnswered) {
 	}
 	reply := m.GetReply()
 	a.suggested, a.failures = reply.GetSuggestedBrokerId(), 0
+	a.avoided.reached(a.q.status.address.get())
 	a.q.status.brokerMin.Store(reply.GetMinOffset())
 	a.q.status.brokerMax.Store(reply.GetMaxOffset())
 	next := reply.GetNextOffset()
+	illegal := reply.GetStatus() == messages.PullStatus_PULL_STATUS_OFFSET_ILLEGAL || next < a.offset
 	switch {
-	case reply.GetStatus() == messages.PullStatus_PULL_STATUS_OFFSET_ILLEGAL || next < a.offset:
+	case illegal && a.asked != masterID:
+		// A slave may be behind, and may have dropped what its master still has: only a master's bounds are believed.
+		a.suggested = masterID
+		a.empties++
+		a.wait(c, waitBehind, backOff(20*time.Millisecond, time.Second, a.empties), nil)
+	case illegal:
 		a.illegal = true
 		c.Tell(c.Parent(), &messages.OffsetIllegal{
 			Asked: a.offset, NextOffset: next, MinOffset: reply.GetMinOffset(), MaxOffset: reply.GetMaxOffset(),
@@ -196,11 +221,11 @@ func (a *Puller) passOn(c *kit.Context, pulled *messages.Pulled) {
 func (a *Puller) failed(c *kit.Context, err error) {
 	a.failures++
 	topic := a.q.key.Topic
+	a.suggested = masterID // a slave that cannot or will not serve must not be asked for ever
 	var refused *messages.BrokerError
 	if !errors.As(err, &refused) {
 		c.Tell(a.group.routes, &messages.RefreshRoute{Topic: topic})
-		// A slave that cannot be reached must not be asked for ever.
-		a.suggested = masterID
+		a.avoided.missed(a.q.status.address.get(), time.Now())
 		a.wait(c, waitNetwork, backOff(200*time.Millisecond, 3*time.Second, a.failures), err)
 		return
 	}
@@ -259,6 +284,37 @@ func (a *Puller) stop(c *kit.Context) {
 		return
 	}
 	a.cancel() // its end comes as PullAnswered
+}
+
+// avoidance remembers the address that could not be reached last, and for how long to ask another one instead.
+type avoidance struct {
+	address string
+	until   time.Time
+	misses  int
+}
+
+// A member that could not be reached is tried again after this, doubling.
+const (
+	avoidFirst = time.Second
+	avoidLast  = 10 * time.Second
+)
+
+func (v *avoidance) missed(address string, now time.Time) {
+	if v.address != address {
+		*v = avoidance{address: address}
+	}
+	v.misses++
+	v.until = now.Add(backOff(avoidFirst, avoidLast, v.misses))
+}
+
+func (v *avoidance) reached(address string) {
+	if v.address == address {
+		*v = avoidance{}
+	}
+}
+
+func (v *avoidance) now(address string, now time.Time) bool {
+	return v.address == address && now.Before(v.until)
 }
 
 // staleness counts answers "subscription not latest": three within half a minute are no passing state.

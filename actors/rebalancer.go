@@ -190,7 +190,8 @@ func (a *Rebalancer) beginRound(c *kit.Context) {
 	}
 }
 
-// list asks one broker after the other, a random one first, until one answers with a list.
+// list asks one broker after the other, a random one first, until one answers with a list. A slave is asked only if its master
+// cannot be reached: members that come do not tell both at the same moment.
 func (a *Rebalancer) list(c *kit.Context, topic string) {
 	link, group, round := a.env.Link, a.group.spec.Name, a.round
 	brokers := a.env.Directory.BrokersOf(topic)
@@ -198,16 +199,21 @@ func (a *Rebalancer) list(c *kit.Context, topic string) {
 	c.Go(2*memberTimeout, func(ctx context.Context) kit.Message {
 		out := &messages.MembersListed{Topic: topic, Round: round}
 		err := error(&messages.NoRouteError{Topic: topic})
-		for _, addr := range brokers {
-			one, cancel := context.WithTimeout(ctx, memberTimeout)
-			out.Address = addr
-			err = contained(func() (err error) {
-				out.Members, err = link.Members(one, addr, group)
-				return err
-			})
-			cancel()
-			if err == nil {
-				break
+		for _, set := range brokers {
+			for _, addr := range set {
+				one, cancel := context.WithTimeout(ctx, memberTimeout)
+				out.Address = addr
+				err = contained(func() (err error) {
+					out.Members, err = link.Members(one, addr, group)
+					return err
+				})
+				cancel()
+				if err == nil {
+					return out
+				}
+				if !unreached(err) || ctx.Err() != nil {
+					break
+				}
 			}
 		}
 		out.Failure = messages.FailureOf(err)

@@ -144,7 +144,7 @@ var _ = Describe("Stopping a client", func() {
 			Expect(took).To(BeNumerically("<", 2*time.Second))
 			Expect(s.cluster.MemberIDs(group)).To(BeEmpty())
 			for _, call := range s.cluster.Calls() {
-				Expect(call.Late).To(BeFalse())
+				Expect(call.Late).To(BeFalse(), "%s %s %v", call.Op, call.Address, call.Queue)
 			}
 		})
 	},
