@@ -73,8 +73,8 @@ func (s *GroupSpec) model() messages.MessageModel {
 // expires tells whether the messages of an overdue handler go back to the broker, whatever it says later.
 func (s *GroupSpec) expires() bool { return s.HandlerTimeout > 0 && s.Order == nil }
 
-// locks tells whether the group locks its queues.
-func (s *GroupSpec) locks() bool { return s.Order != nil || s.HandOff > 0 }
+// locks tells whether the group locks its queues: nobody takes over those of a member that broadcasts.
+func (s *GroupSpec) locks() bool { return !s.broadcasts() && (s.Order != nil || s.HandOff > 0) }
 
 // Limits bound what is pulled but not settled, for one queue.
 type Limits struct {
