@@ -33,6 +33,7 @@ var _ = onEveryVersion("A Runtime", func(v apachebroker.Version, cluster func(co
 	Describe("a broadcasting group", func() { conformance.Broadcasting(shared) })
 	Describe("what a group settles", func() { conformance.Settling(shared) })
 	Describe("a message body", func() { conformance.Bodies(shared) })
+	Describe("what tools ask of a member", func() { conformance.Asking(shared) })
 	Describe("a publisher", func() { conformance.Publishing(shared) })
 	Describe("an orderly group", func() { conformance.Ordering(shared) })
 	Describe("a queue that is handed over", func() { conformance.HandingOver(shared, 3) })

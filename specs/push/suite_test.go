@@ -86,4 +86,12 @@ var _ = Describe("A queue that is handed over on the embedded broker", func() {
 
 var _ = Describe("The life of a group on the embedded broker", func() { conformance.Living(cluster) })
 
+var _ = Describe("What tools ask of a member on the embedded broker", func() { conformance.Asking(cluster) })
+
+var _ = Describe("What tools ask of a member on an embedded broker that leaves resets to its clients", func() {
+	conformance.Asking(func(ctx context.Context) conformance.Cluster {
+		return inProcess{broker(ctx, embedded.Config{DelayLevels: levels(), ClientSideReset: true})}
+	})
+})
+
 var _ = Describe("A publisher on the embedded broker", func() { conformance.Publishing(cluster) })
