@@ -121,6 +121,20 @@ func (c *Cluster) awaitRoute(ctx context.Context, topic, broker string, queues i
 	}
 }
 
+// Configure changes settings of every running broker, e.g. {"useServerSideResetOffset": "false"}, as far as they can be changed while it
+// runs. A broker also keeps them in its configuration file, so they outlive a restart.
+func (c *Cluster) Configure(ctx context.Context, settings map[string]string) error {
+	for _, b := range c.Brokers() {
+		if b.PID() == 0 {
+			continue
+		}
+		if _, err := success(Call(ctx, b.Addr(), Request{Code: updateBrokerConfig, Body: conf(settings)})); err != nil {
+			return fmt.Errorf("configure %s: %w", b.name, err)
+		}
+	}
+	return nil
+}
+
 // CreateGroup creates a consumer group on every running master or changes its settings, e.g. {"retryMaxTimes": 2}. Settings that are not given have
 // Apache's defaults. Without it a broker creates a group when its first member sends a heartbeat.
 func (c *Cluster) CreateGroup(ctx context.Context, group string, settings map[string]any) error {
