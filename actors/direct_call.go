@@ -49,7 +49,7 @@ func (a *BrokerCaller) consumeDirectly(c *kit.Context, m *brokerCall, ask *messa
 	self := c.Self()
 	call.units = workpool.Group{Lane: g.lanes[sub.Topic], Len: 1, Run: func(ctx context.Context, _ int) {
 		done := &directDone{call: call, result: &messages.DirectResult{
-			Verdict: messages.DirectVerdict_DIRECT_VERDICT_PANICKED, Remark: "the handler ended its goroutine",
+			Verdict: messages.DirectVerdict_DIRECT_VERDICT_PANICKED, Orderly: g.spec.Order != nil, Remark: "the handler ended its goroutine",
 		}}
 		defer func() {
 			if done.result != nil {
@@ -81,7 +81,10 @@ func (d *directCall) run(env *Env, slot *callSlot) *messages.DirectResult {
 		}
 		return failureOf(d.sub.Batch(ctx, []*messages.Message{d.m}), 0)
 	})
-	result := &messages.DirectResult{SpentMillis: time.Since(began).Milliseconds(), Verdict: messages.DirectVerdict_DIRECT_VERDICT_SUCCESS}
+	result := &messages.DirectResult{
+		Verdict: messages.DirectVerdict_DIRECT_VERDICT_SUCCESS, Orderly: d.group.spec.Order != nil,
+		SpentMillis: time.Since(began).Milliseconds(),
+	}
 	if err != nil {
 		result.Verdict, result.Remark = messages.DirectVerdict_DIRECT_VERDICT_LATER, err.Error()
 		if _, panicked := errors.AsType[*PanicError](err); panicked {

@@ -11,7 +11,8 @@ import (
 // left to the caller.
 func (g *groupContext) runningInfo(now time.Time) *messages.RunningInfo {
 	info := &messages.RunningInfo{
-		Group: g.spec.groupData(), Workers: int32(g.pool.Workers()), Settings: g.spec.settings(), Queues: g.facts(now).GetQueues(),
+		Group: g.spec.groupData(), Orderly: g.spec.Order != nil, Workers: int32(g.pool.Workers()),
+		Settings: g.spec.settings(), Queues: g.facts(now).GetQueues(),
 	}
 	info.Settings["consumeThreadMin"] = strconv.Itoa(g.pool.Workers())
 	info.Settings["consumeThreadMax"] = strconv.Itoa(g.pool.Workers())
@@ -43,7 +44,7 @@ func (s *GroupSpec) settings() map[string]string {
 	for _, sub := range s.Subscriptions {
 		batch = max(batch, sub.BatchMax)
 	}
-	return map[string]string{
+	out := map[string]string{
 		"consumerGroup":                s.Name,
 		"allocateMessageQueueStrategy": s.Allocate.Name(),
 		"consumeConcurrentlyMaxSpan":   number(s.Limits.Span),
@@ -55,4 +56,8 @@ func (s *GroupSpec) settings() map[string]string {
 		"pullThresholdForQueue":        number(s.Limits.Messages),
 		"pullThresholdSizeForQueue":    number(s.Limits.Bytes >> 20),
 	}
+	if s.Order != nil {
+		out["suspendCurrentQueueTimeMillis"] = number(s.Order.Suspend.Milliseconds())
+	}
+	return out
 }

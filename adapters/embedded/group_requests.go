@@ -87,7 +87,7 @@ func (i *incarnation) consumeStats(cmd *wire.Command) *wire.Command {
 			body.Queues[i.queueName(topic, id)] = q
 		}
 	}
-	return acceptBody(body.Encode())
+	return acceptBody(body.EncodeRaw())
 }
 
 // checkClient answers CHECK_CLIENT_CONFIG (46): tag subscriptions are good, SQL92 is off like in Apache's default.

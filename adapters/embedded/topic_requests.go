@@ -67,7 +67,7 @@ func (i *incarnation) topicStats(cmd *wire.Command) *wire.Command {
 		}
 		body.Queues[i.queueName(t.name, id)] = s
 	}
-	return acceptBody(body.Encode())
+	return acceptBody(body.EncodeRaw())
 }
 
 // consumers answers QUERY_TOPIC_CONSUME_BY_WHO (300): groups that are online, then those that only have offsets.

@@ -111,7 +111,7 @@ func answerBody(reply *messages.BrokerCallReply) []byte {
 	case *messages.BrokerCallReply_Offsets:
 		return offsetsBody(a.Offsets)
 	case *messages.BrokerCallReply_RunningInfo:
-		return runningInfo(a.RunningInfo).Encode()
+		return runningInfo(a.RunningInfo).EncodeRaw()
 	case *messages.BrokerCallReply_DirectResult:
 		return directResult(a.DirectResult).Encode()
 	}

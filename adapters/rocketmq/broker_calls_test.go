@@ -165,9 +165,9 @@ var _ = Describe("What a broker asks", func() {
 		for q, p := range want.Queues {
 			info.Queues = append(info.Queues, &messages.QueueFacts{
 				Queue: q.Key().Queue(), Phase: "running", CommittedOffset: p.CommitOffset, NextOffset: p.CommitOffset,
-				LastPullAt: p.LastPull, LastConsumedAt: p.LastConsume,
+				LastPullAt: p.LastPull, LastConsumedAt: p.LastConsume, Locked: orderly,
 			})
-			p.LastLock, p.Locked = 0, !orderly // when it was locked is not known here
+			p.LastLock = 0 // when it was locked is not told
 			want.Queues[q] = p
 		}
 		for topic, r := range want.Status {
@@ -179,6 +179,7 @@ var _ = Describe("What a broker asks", func() {
 		call, answer := ask(request, &messages.BrokerCallReply{Answer: &messages.BrokerCallReply_RunningInfo{RunningInfo: info}})
 		Expect(call.GetRunningInfoQuery().GetGroup()).To(Equal(g.ExtFields["consumerGroup"]))
 		Expect(call.GetRunningInfoQuery().GetTree()).To(BeFalse())
+		Expect(string(answer.Body)).To(ContainSubstring(`{{"brokerName":"broker-a","queueId":0,`), "keys are written as Java does: the tools of 5.5 read no other")
 		got, err := wire.DecodeRunningInfo(answer.Body)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(got.Queues).To(Equal(want.Queues))

@@ -44,13 +44,16 @@ func runningInfo(r *messages.RunningInfo) *wire.RunningInfo {
 	return info
 }
 
+// leaving are the phases of a queue that is being given up, as the topology names them.
+var leaving = map[string]bool{"draining": true, "persisting": true, "unlocking": true, "revoked": true}
+
 // processQueue is a queue as Java's ProcessQueue tells of itself. What is cached runs from the lowest message that is not
 // settled to the last one pulled.
 func processQueue(q *messages.QueueFacts, orderly bool) wire.ProcessQueueInfo {
 	info := wire.ProcessQueueInfo{
 		CommitOffset: q.GetCommittedOffset(), CachedCount: int32(q.GetCachedMessages()), CachedSizeMiB: int32(q.GetCachedBytes() >> 20),
-		// Java's flag, which is true for concurrent queues, too (observed.md 12).
-		Locked: !orderly, Dropped: q.GetPhase() == "draining" || q.GetPhase() == "persisting" || q.GetPhase() == "revoked",
+		// In Java the flag is set for concurrent queues, too (observed.md 12).
+		Locked: q.GetLocked() || !orderly, Dropped: leaving[q.GetPhase()],
 		LastPull: q.GetLastPullAt(), LastConsume: q.GetLastConsumedAt(),
 	}
 	if q.GetCachedMessages() > 0 {

@@ -36,7 +36,7 @@ func (q *queueOffset) json(j *jsonCodec) {
 	j.int64("offset", &q.offset)
 }
 
-// Encode writes strict JSON with queues as text keys, which Java reads.
+// Encode writes strict JSON with queues as text keys, which Java reads up to 5.3; the tools of 5.5 do not.
 func (b *ResetOffset) Encode() []byte { return encodeJSON(b) }
 
 // EncodeRaw writes queues as raw object keys, the only form that Apache's Go client reads.
@@ -75,7 +75,7 @@ func (b *ConsumerStatus) json(j *jsonCodec) {
 	queueTable(j, "messageQueueTable", &b.Queues, j.int64Value)
 }
 
-// Encode writes strict JSON with queues as text keys, which Java reads.
+// Encode writes strict JSON with queues as text keys, which Java reads up to 5.3; the tools of 5.5 do not.
 func (b *ConsumerStatus) Encode() []byte { return encodeJSON(b) }
 
 // EncodeRaw writes queues as raw object keys, as Java does.
@@ -112,8 +112,11 @@ func (b *TopicStats) json(j *jsonCodec) {
 	j.float("topicPutTps", &b.PutTPS)
 }
 
-// Encode writes strict JSON with queues as text keys, which Java reads.
+// Encode writes strict JSON with queues as text keys, which Java reads up to 5.3; the tools of 5.5 do not.
 func (b *TopicStats) Encode() []byte { return encodeJSON(b) }
+
+// EncodeRaw writes queues as raw object keys, as Java does; all its versions read that.
+func (b *TopicStats) EncodeRaw() []byte { return encodeRawJSON(b) }
 
 // DecodeTopicStats reads the body of the answer to 202.
 func DecodeTopicStats(body []byte) (*TopicStats, error) {
@@ -146,8 +149,11 @@ func (b *ConsumeStats) json(j *jsonCodec) {
 	objectQueueTable(j, "offsetTable", &b.Queues)
 }
 
-// Encode writes strict JSON with queues as text keys, which Java reads.
+// Encode writes strict JSON with queues as text keys, which Java reads up to 5.3; the tools of 5.5 do not.
 func (b *ConsumeStats) Encode() []byte { return encodeJSON(b) }
+
+// EncodeRaw writes queues as raw object keys, as Java does; all its versions read that.
+func (b *ConsumeStats) EncodeRaw() []byte { return encodeRawJSON(b) }
 
 // DecodeConsumeStats reads the body of the answer to 208.
 func DecodeConsumeStats(body []byte) (*ConsumeStats, error) {

@@ -25,8 +25,11 @@ func (i *RunningInfo) json(j *jsonCodec) {
 	j.textTable("userConsumerInfo", &i.User)
 }
 
-// Encode writes strict JSON with queues as text keys, which Java reads.
+// Encode writes strict JSON with queues as text keys, which Java reads up to 5.3; the tools of 5.5 do not.
 func (i *RunningInfo) Encode() []byte { return encodeJSON(i) }
+
+// EncodeRaw writes queues as raw object keys, as Java does; all its versions read that.
+func (i *RunningInfo) EncodeRaw() []byte { return encodeRawJSON(i) }
 
 // DecodeRunningInfo reads the body of the answer to 307.
 func DecodeRunningInfo(body []byte) (*RunningInfo, error) {

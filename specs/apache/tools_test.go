@@ -174,7 +174,11 @@ var _ = onEveryVersion("Apache's mqadmin, used on a running member,", func(v apa
 		a.mu.Lock()
 		id := a.ids[3]
 		a.mu.Unlock()
-		result := a.mqadmin(ctx, "queryMsgById", "-i", id, "-g", a.group, "-d", a.runtime.ClientID(), "-t", a.topic)
+		args := []string{"queryMsgById", "-i", id, "-g", a.group, "-d", a.runtime.ClientID()}
+		if v.Modern() {
+			args = append(args, "-t", a.topic)
+		}
+		result := a.mqadmin(ctx, args...)
 		Expect(result).To(ContainSubstring("consumeResult=CR_SUCCESS"))
 		Expect(result).To(ContainSubstring("order=false, autoCommit=true"))
 		Expect(a.consumed()).To(Equal(11))
