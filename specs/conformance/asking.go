@@ -106,7 +106,7 @@ func Asking(cluster func(ctx context.Context) Cluster) {
 		Expect(info(true).Stack).To(ContainSubstring("group-" + b.group + " [ConsumerGroup] running"))
 
 		Expect(t.ask(ctx, wire.GetConsumerRunningInfo, &wire.RunningInfoHeader{Group: b.group, ClientID: "nobody"}).Code).NotTo(BeZero())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 
 	It("tells where each member stands", Label("A47"), func(ctx SpecContext) {
 		b, r := newBench(ctx, cluster(ctx), 4), newRecorder()
@@ -123,7 +123,7 @@ func Asking(cluster func(ctx context.Context) Cluster) {
 			sum += offset
 		}
 		Expect(sum).To(Equal(int64(40)))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 
 	It("handles one message when asked to, once, and no offset moves", Label("A47"), func(ctx SpecContext) {
 		b, r := newBench(ctx, cluster(ctx), 1), newRecorder()
@@ -167,7 +167,7 @@ func Asking(cluster func(ctx context.Context) Cluster) {
 		Expect(r.count()).To(Equal(6))
 		Consistently(all(ctx, b), "1s", "200ms").Should(Equal(int64(3)))
 		Expect(r.count()).To(Equal(6), "nothing is tried again")
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 
 	It("goes on where an administrator puts the group, and what was in flight cannot undo it", Label("A07"), func(ctx SpecContext) {
 		b, r := newBench(ctx, cluster(ctx), 1), newRecorder()
@@ -205,7 +205,7 @@ func Asking(cluster func(ctx context.Context) Cluster) {
 		for offset := range int64(60) {
 			Expect(deliveries.of(offset)).To(Equal(2), "offset %d", offset)
 		}
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 }
 
 // tally counts deliveries by offset.
