@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -55,6 +57,9 @@ var _ = Describe("The troupe command", func() {
 			Entry("no topic", "accepts 1 arg", "publish"),
 			Entry("no group", "--group is required", "consume", "T"),
 			Entry("a bad start", "--from yesterday: must be first, last or a time", "consume", "T", "--group", "g", "--from", "yesterday"),
+			Entry("an unknown mode", "--mode pop: must be concurrent, orderly or broadcast", "consume", "T", "--group", "g", "--mode", "pop"),
+			Entry("broadcast without a folder", "--mode broadcast needs --offsets", "consume", "T", "--group", "g", "--mode", "broadcast"),
+			Entry("a folder without broadcast", "--offsets goes with --mode broadcast", "consume", "T", "--group", "g", "--offsets", "/tmp"),
 			Entry("a negative count", "--count -1: must not be negative", "publish", "T", "--count", "-1"),
 			Entry("a delay level beyond 18", "--delay-level 19: must be from 0 to 18", "publish", "T", "--count", "1", "--delay-level", "19"),
 			Entry("several faults of the group at once", "group x y: ConcurrentConfig.Workers = 5000: must be from 1 to 1000",
@@ -65,7 +70,9 @@ var _ = Describe("The troupe command", func() {
 
 	When("there is a broker", func() {
 		var broker *embedded.Broker
+		var folder string
 		BeforeEach(func(ctx SpecContext) {
+			folder = GinkgoT().TempDir()
 			var err error
 			broker, err = embedded.Start(ctx, embedded.Config{})
 			Expect(err).NotTo(HaveOccurred())
@@ -94,6 +101,29 @@ var _ = Describe("The troupe command", func() {
 			Expect(lines[2]).To(And(HaveKeyWithValue("summary", true), HaveKeyWithValue("messages", 2.0), HaveKeyWithValue("duplicates", 0.0)))
 			Expect(broker.Lag("g", "orders")).To(BeZero())
 		}, SpecTimeout(30*time.Second))
+
+		It("consumes a queue in order with --mode orderly", func(ctx SpecContext) {
+			Expect(call(ctx, "", "publish", "orders", "--count", "50", "--queue", "1", "--nameserver", broker.Addr()).code).To(BeZero())
+			o := call(ctx, "", "consume", "orders", "--group", "g", "--mode", "orderly", "--from", "first", "--count", "50", "--nameserver", broker.Addr(), "--json")
+			Expect(o.code).To(BeZero(), o.err)
+			lines := jsonLines(o.out)
+			Expect(lines).To(HaveLen(51))
+			for i, line := range lines[:50] {
+				Expect(line).To(HaveKeyWithValue("offset", float64(i)))
+			}
+		}, SpecTimeout(30*time.Second))
+
+		It("gives every member everything with --mode broadcast, and goes on where each has got to", func(ctx SpecContext) {
+			for _, n := range []int{3, 2} {
+				Expect(call(ctx, "", "publish", "orders", "--count", fmt.Sprint(n), "--nameserver", broker.Addr()).code).To(BeZero())
+				for _, member := range []string{"one", "two"} {
+					o := call(ctx, "", "consume", "orders", "--group", "g", "--mode", "broadcast", "--offsets", filepath.Join(folder, member),
+						"--from", "first", "--count", fmt.Sprint(n), "--nameserver", broker.Addr(), "--json")
+					Expect(o.code).To(BeZero(), o.err)
+					Expect(jsonLines(o.out)).To(HaveLen(n + 1))
+				}
+			}
+		}, SpecTimeout(time.Minute))
 
 		It("makes messages up in the size that is asked for", func(ctx SpecContext) {
 			o := call(ctx, "", "publish", "orders", "--count", "3", "--size", "10", "--queue", "1", "--nameserver", broker.Addr())

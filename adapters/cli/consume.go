@@ -9,15 +9,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-mq/troupe/adapters/offsetfile"
 	troupe "github.com/troupe-mq/troupe/runtime"
 )
 
 type consumeFlags struct {
-	group, tags, from, topology string
-	workers                     int
-	count                       int64
-	idleExit                    time.Duration
-	discard                     bool
+	group, mode, offsets, tags, from, topology string
+	workers                                    int
+	count                                      int64
+	idleExit                                   time.Duration
+	discard                                    bool
 }
 
 func newConsume(c *common) *cobra.Command {
@@ -25,13 +26,17 @@ func newConsume(c *common) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "consume TOPIC --group GROUP",
 		Short: "Consume a topic as a member of a group, and print the messages",
-		Long: "Consume a topic as a member of a consumer group, in concurrent mode, and print the messages.\n\n" +
+		Long: "Consume a topic as a member of a consumer group, and print the messages.\n\n" +
+			"Modes: concurrent (messages side by side, each goes to one member), orderly (those of a queue one after the other) and\n" +
+			"broadcast (every member gets everything; its offsets are kept in files below --offsets).\n\n" +
 			"Ctrl-C drains: what was printed is committed. With --json the last line is the summary.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.consume(cmd.Context(), args[0], f) },
 	}
 	flags := verb.Flags()
 	flags.StringVar(&f.group, "group", "", "consumer group (required)")
+	flags.StringVar(&f.mode, "mode", "concurrent", "concurrent, orderly or broadcast")
+	flags.StringVar(&f.offsets, "offsets", "", "folder for the offsets of --mode broadcast")
 	flags.StringVar(&f.tags, "tags", "", "tags, separated by commas; default: all")
 	flags.StringVar(&f.from, "from", "last", "where a new group starts: first, last or a time such as 2026-12-01T10:00:00Z")
 	flags.IntVar(&f.workers, "workers", troupe.DefaultWorkers, "handlers that run at once")
@@ -42,27 +47,52 @@ func newConsume(c *common) *cobra.Command {
 	return verb
 }
 
-func (f consumeFlags) config() (troupe.ConcurrentConfig, error) {
-	cfg := troupe.ConcurrentConfig{Workers: f.workers}
+// start is where a new group begins.
+func (f consumeFlags) start() (from troupe.ConsumeFrom, at time.Time, err error) {
 	switch f.from {
 	case "last":
+		return troupe.LastOffset, at, nil
 	case "first":
-		cfg.ConsumeFrom = troupe.FirstOffset
-	default:
-		at, err := time.Parse(time.RFC3339, f.from)
-		if err != nil {
-			return cfg, usage("--from %s: must be first, last or a time such as 2026-12-01T10:00:00Z", f.from)
-		}
-		cfg.ConsumeFrom, cfg.ConsumeTime = troupe.AtTime, at
+		return troupe.FirstOffset, at, nil
 	}
-	return cfg, nil
+	at, err = time.Parse(time.RFC3339, f.from)
+	if err != nil {
+		return from, at, usage("--from %s: must be first, last or a time such as 2026-12-01T10:00:00Z", f.from)
+	}
+	return troupe.AtTime, at, nil
+}
+
+// handles is what the kinds of groups have in common here.
+type handles interface {
+	Handle(topic string, filter troupe.Filter, h troupe.Handler)
+}
+
+// declare declares the group in its mode.
+func (f consumeFlags) declare(rt *troupe.Runtime) (handles, error) {
+	from, at, err := f.start()
+	if err != nil {
+		return nil, err
+	}
+	if f.offsets != "" && f.mode != "broadcast" {
+		return nil, usage("--offsets goes with --mode broadcast: the cluster keeps the offsets of other groups")
+	}
+	switch f.mode {
+	case "concurrent":
+		return rt.Concurrent(f.group, troupe.ConcurrentConfig{Workers: f.workers, ConsumeFrom: from, ConsumeTime: at}), nil
+	case "orderly":
+		return rt.Orderly(f.group, troupe.OrderlyConfig{Workers: f.workers, ConsumeFrom: from, ConsumeTime: at}), nil
+	case "broadcast":
+		if f.offsets == "" {
+			return nil, usage("--mode broadcast needs --offsets: a folder that keeps where this member has got to")
+		}
+		return rt.Broadcast(f.group, troupe.BroadcastConfig{
+			Workers: f.workers, ConsumeFrom: from, ConsumeTime: at, Offsets: offsetfile.At(f.offsets),
+		}), nil
+	}
+	return nil, usage("--mode %s: must be concurrent, orderly or broadcast", f.mode)
 }
 
 func (c *common) consume(ctx context.Context, topic string, f consumeFlags) error {
-	cfg, err := f.config()
-	if err != nil {
-		return err
-	}
 	if f.group == "" {
 		return usage("--group is required: name the consumer group to join")
 	}
@@ -77,7 +107,11 @@ func (c *common) consume(ctx context.Context, topic string, f consumeFlags) erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t := &tally{common: c, flags: f, enough: cancel, offsets: newOffsetsSeen()}
-	rt.Concurrent(f.group, cfg).Handle(topic, filter, t.handle)
+	group, err := f.declare(rt)
+	if err != nil {
+		return err
+	}
+	group.Handle(topic, filter, t.handle)
 	starting, started := context.WithTimeout(ctx, startTimeout)
 	defer started()
 	if err := rt.Start(starting); err != nil {
