@@ -73,9 +73,7 @@ func (c *Cluster) add(ctx context.Context, b *Broker) error {
 // topics and groups: afterwards it looks at them and at the offsets every 10 s only, every 60 s in 5.x. It serves consumers; Apache's default
 // is that a slave of 5.x refuses every pull.
 func (c *Cluster) AddSlave(ctx context.Context, of *Broker) (*Broker, error) {
-	b := c.newBroker(of.name, map[string]string{
-		"brokerId": "1", "brokerRole": "SLAVE", "slaveReadEnable": "true", "haMasterAddress": local(of.listens() + 1),
-	})
+	b := c.newBroker(of.name, map[string]string{"brokerId": "1", "brokerRole": "SLAVE", "slaveReadEnable": "true"})
 	for _, name := range []string{"topics.json", "subscriptionGroup.json"} {
 		text, err := os.ReadFile(filepath.Join(of.store, "config", name))
 		if errors.Is(err, os.ErrNotExist) {
