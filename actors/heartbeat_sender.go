@@ -17,7 +17,7 @@ import (
 //	Parent      ClientInstance
 //	In          AnnounceGroup, WithdrawGroup, BrokersChanged, ConnectionChanged, BeatNow, HeartbeatTick, BeatAgain,
 //	            HeartbeatDone, UnregisterDone, StopHeartbeats
-//	Out         Announced and Withdrawn to the group that asked; HeartbeatsStopped to the parent
+//	Out         Announced, GroupNotReady and Withdrawn to the group that asked; HeartbeatsStopped to the parent
 //	States      per address: idle, beating, beating and dirty
 //	Invariants  a heartbeat always carries all groups; an announcement is never skipped, at most queued behind the
 //	            heartbeat under way; a withdrawn group is unregistered only when no older heartbeat is under way
@@ -57,6 +57,8 @@ type beat struct {
 	sending      int64
 	acknowledged int64
 	failures     int
+	// again is the timer of the next try after a failure; nil if none runs.
+	again *kit.Timer
 }
 
 const (
@@ -82,7 +84,7 @@ func (a *HeartbeatSender) Receive(c *kit.Context, m kit.Message) {
 	switch m := m.(type) {
 	case kit.Started:
 		for _, b := range a.table.beats {
-			b.underway = false
+			b.underway, b.again = false, nil
 		}
 		for _, l := range a.table.leaving {
 			l.underway = false
@@ -99,11 +101,14 @@ func (a *HeartbeatSender) Receive(c *kit.Context, m kit.Message) {
 	case *messages.ConnectionChanged:
 		a.connectionChanged(c, m)
 	case *messages.BeatNow:
-		a.beatAll(c)
+		a.beatPatient(c)
 	case *messages.BeatAgain:
+		if b := a.table.beats[m.GetAddress()]; b != nil {
+			b.again = nil
+		}
 		a.beat(c, m.GetAddress())
 	case *messages.HeartbeatTick:
-		a.beatAll(c)
+		a.beatPatient(c)
 		c.After(a.env.Periods.Heartbeat, m)
 	case *messages.HeartbeatDone:
 		a.done(c, m)
@@ -165,6 +170,15 @@ func (a *HeartbeatSender) beatAll(c *kit.Context) {
 	}
 }
 
+// beatPatient leaves those out whose next try after a failure is due soon: whoever refuses is not asked more often for it.
+func (a *HeartbeatSender) beatPatient(c *kit.Context) {
+	for addr, b := range a.table.beats {
+		if b.again == nil {
+			a.beat(c, addr)
+		}
+	}
+}
+
 func (a *HeartbeatSender) beat(c *kit.Context, addr string) {
 	b := a.table.beats[addr]
 	if b == nil || len(a.table.groups) == 0 || a.table.stopping {
@@ -198,11 +212,21 @@ func (a *HeartbeatSender) done(c *kit.Context, m *messages.HeartbeatDone) {
 		a.env.Events.Record(&messages.Event{
 			Kind: messages.EventKind_EVENT_KIND_HEARTBEAT_FAILED, Address: m.GetAddress(), Failure: m.GetFailure(),
 		})
-		c.After(backOff(beatRetryFirst, beatRetryLast, b.failures), &messages.BeatAgain{Address: m.GetAddress()})
+		if b.again != nil {
+			b.again.Stop()
+		}
+		b.again = c.After(backOff(beatRetryFirst, beatRetryLast, b.failures), &messages.BeatAgain{Address: m.GetAddress()})
+		for name, g := range a.table.groups {
+			c.Tell(g.owner, &messages.GroupNotReady{Group: name, Failure: m.GetFailure()})
+		}
 		a.settleLeaving(c)
 		return
 	}
 	b.failures = 0
+	if b.again != nil {
+		b.again.Stop()
+		b.again = nil
+	}
 	if b.acknowledged != b.sending {
 		b.acknowledged = b.sending
 		for _, g := range a.table.groups {

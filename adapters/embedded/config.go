@@ -44,6 +44,8 @@ type Config struct {
 	MaxMessageBytes int
 	// RetainBytes is how much of the log is kept; the oldest megabytes beyond it are forgotten. 0: everything.
 	RetainBytes int64
+	// Credentials, if set, are those that every request but for routes must be signed with; others are refused with NO_PERMISSION.
+	Credentials Credentials
 	// TLS, if set, is the server's side of TLS; plain connections are then not taken.
 	TLS *tls.Config
 	// Log gets what happens on connections; nil: silence.

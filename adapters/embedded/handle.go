@@ -8,6 +8,9 @@ import (
 
 // handle carries out one request. No answer now: the request is held, or nobody waits.
 func (i *incarnation) handle(c *connection, cmd *wire.Command) *wire.Command {
+	if refusal := i.checkSignature(cmd); refusal != nil {
+		return refusal
+	}
 	switch wire.RequestCode(cmd.Code) {
 	case wire.PullMessage, wire.LitePullMessage:
 		return i.pull(c, cmd)

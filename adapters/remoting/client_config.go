@@ -38,7 +38,7 @@ type ClientConfig struct {
 	HalfOpen time.Duration
 	// Jitter gives numbers in [0,1) for the back-off, on any goroutine; nil: math/rand/v2.
 	Jitter func() float64
-	// Log gets what Changed does not tell, failed dials above all: at most two lines a minute for one address; nil: silent.
+	// Log gets at most two lines a minute for one address; nil: silent.
 	Log logrus.FieldLogger
 }
 

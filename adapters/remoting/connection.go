@@ -316,7 +316,7 @@ func (c *connection) expired() {
 	}
 }
 
-// expectedEnd tells whether a connection ended in the ordinary way, which is no reason to back off.
+// expectedEnd tells whether a connection ended in the ordinary way, which is not worth a warning.
 func expectedEnd(cause error) bool {
 	return errors.Is(cause, errClosed) || errors.Is(cause, errIdle) || errors.Is(cause, errDisconnect)
 }

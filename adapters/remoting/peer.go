@@ -139,6 +139,9 @@ func (p *peer) connected(raw net.Conn) (*connection, []*Exchange) {
 	p.conns[conn] = struct{}{}
 	waiting := p.waiting
 	p.waiting = nil
+	if log := p.lines.allow(p.client.cfg.Log); log != nil {
+		log.WithField("address", p.addr).Debug("connected")
+	}
 	return conn, waiting
 }
 
@@ -214,6 +217,17 @@ func (p *peer) ended(conn *connection, cause error) {
 	delete(p.conns, conn)
 	current := p.conn == conn
 	quiet := p.quiet
+	if current && !quiet {
+		log := p.lines.allow(p.client.cfg.Log)
+		if log != nil {
+			log = log.WithField("address", p.addr).WithField("reason", reasonOf(cause))
+			if expectedEnd(cause) {
+				log.Debug("connection closed")
+			} else {
+				log.Warn("connection lost")
+			}
+		}
+	}
 	p.mu.Unlock()
 	if current && !quiet {
 		p.client.tell(p.addr, false, cause)

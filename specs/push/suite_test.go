@@ -13,7 +13,10 @@ import (
 	"github.com/troupe-mq/troupe/specs/conformance"
 )
 
+var suiteT *testing.T
+
 func TestPush(t *testing.T) {
+	suiteT = t
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "push consumption on the embedded broker")
 }

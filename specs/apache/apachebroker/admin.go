@@ -55,7 +55,7 @@ type route struct {
 // route asks the name server for a topic; an unknown topic is an error.
 func (c *Cluster) route(ctx context.Context, topic string) (route, error) {
 	var r route
-	a, err := success(Call(ctx, c.NameServer(), Request{Code: getRoute, Header: map[string]string{"topic": topic}}))
+	a, err := success(c.Call(ctx, c.NameServer(), Request{Code: getRoute, Header: map[string]string{"topic": topic}}))
 	if err != nil {
 		return r, err
 	}
@@ -84,7 +84,7 @@ func (c *Cluster) CreateTopic(ctx context.Context, topic string, queues int) err
 		if b.id != "0" || b.PID() == 0 {
 			continue
 		}
-		_, err := success(Call(ctx, b.Addr(), Request{Code: updateAndCreateTopic, Header: map[string]string{
+		_, err := success(c.Call(ctx, b.Addr(), Request{Code: updateAndCreateTopic, Header: map[string]string{
 			"topic": topic, "defaultTopic": "TBW102", "readQueueNums": n, "writeQueueNums": n, "perm": "6",
 			"topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
 		}}))
@@ -153,7 +153,7 @@ func (c *Cluster) CreateGroup(ctx context.Context, group string, settings map[st
 		if b.id != "0" || b.PID() == 0 {
 			continue
 		}
-		if _, err := success(Call(ctx, b.Addr(), Request{Code: updateGroup, Body: body})); err != nil {
+		if _, err := success(c.Call(ctx, b.Addr(), Request{Code: updateGroup, Body: body})); err != nil {
 			return fmt.Errorf("create group %s on %s: %w", group, b.name, err)
 		}
 	}

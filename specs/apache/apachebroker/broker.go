@@ -183,6 +183,7 @@ func (b *Broker) Start(ctx context.Context) error {
 	args := append([]string{"-Xms16m", "-Xmx" + o.Heap, "-XX:MaxDirectMemorySize=" + o.Direct}, o.JVM...)
 	args = append(args, openPackages...)
 	args = append(args, b.home.properties(b.file(".rmq.log"))...)
+	args = append(args, o.properties()...)
 	args = append(args, "-cp", b.home.classPath(b.cluster.lib), "org.apache.rocketmq.broker.BrokerStartup", "-c", file)
 	began := time.Now()
 	p, err := b.cluster.launch(b.name, b.home.path(b.file(".log")), args)
@@ -212,7 +213,7 @@ func (b *Broker) ready(ctx context.Context, p *process, began time.Time, lines m
 	if permission == "" {
 		permission = "6"
 	}
-	if _, err := success(Call(ctx, b.Addr(), Request{Code: updateBrokerConfig, Body: []byte("brokerPermission=" + permission + "\n")})); err != nil {
+	if _, err := success(b.cluster.Call(ctx, b.Addr(), Request{Code: updateBrokerConfig, Body: []byte("brokerPermission=" + permission + "\n")})); err != nil {
 		return p.failure("ask for registration", err)
 	}
 	topic := "TBW102"

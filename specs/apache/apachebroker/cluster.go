@@ -55,6 +55,9 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	c := &Cluster{options: o, java: java, lib: lib, remove: remove}
 	if c.home, err = newHome(dir, o.Version); err == nil {
+		err = c.home.write(o.Files)
+	}
+	if err == nil {
 		err = c.start(ctx)
 	}
 	if err != nil {
@@ -131,6 +134,7 @@ func (c *Cluster) StartNameServer(ctx context.Context) error {
 	}
 	args := append([]string{"-Xms16m", "-Xmx32m", "-XX:MaxDirectMemorySize=24m"}, SmallJVM()...)
 	args = append(args, c.home.properties("namesrv.rmq.log")...)
+	args = append(args, c.options.properties()...)
 	args = append(args, "-cp", c.home.classPath(c.lib), "org.apache.rocketmq.namesrv.NamesrvStartup", "-c", file)
 	ctx, cancel := context.WithTimeout(ctx, bootLimit)
 	defer cancel()

@@ -2,12 +2,18 @@ package apachebroker
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/tls"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -46,9 +52,28 @@ const (
 // Call sends one request over a connection of its own and waits for the answer. An answer with a code other than 0 is not an error. It is
 // meant for administration: low volume, no pooling. Without a deadline in ctx it gives up after 10 s.
 func Call(ctx context.Context, addr string, r Request) (Answer, error) {
+	return call(ctx, new(net.Dialer), addr, r)
+}
+
+// Call is the function of that name over the cluster's TLS and with its credentials.
+func (c *Cluster) Call(ctx context.Context, addr string, r Request) (Answer, error) {
+	o := c.options
+	if o.Credentials != (Credentials{}) {
+		r = r.signed(o.Credentials)
+	}
+	if o.TLS != nil {
+		return call(ctx, &tls.Dialer{Config: o.TLS}, addr, r)
+	}
+	return Call(ctx, addr, r)
+}
+
+type dialer interface {
+	DialContext(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+func call(ctx context.Context, d dialer, addr string, r Request) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, defaultLimit)
 	defer cancel()
-	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return Answer{}, fmt.Errorf("request %d to %s: %w", r.Code, addr, err)
@@ -64,6 +89,20 @@ func Call(ctx context.Context, addr string, r Request) (Answer, error) {
 		return Answer{}, fmt.Errorf("request %d to %s: %w", r.Code, addr, err)
 	}
 	return answer, nil
+}
+
+// signed adds an account's key and signature: HMAC-SHA1 over the values in the order of their names, and the body (AclClientRPCHook).
+func (r Request) signed(k Credentials) Request {
+	header := map[string]string{"AccessKey": k.AccessKey}
+	maps.Copy(header, r.Header)
+	mac := hmac.New(sha1.New, []byte(k.SecretKey))
+	for _, key := range slices.Sorted(maps.Keys(header)) {
+		mac.Write([]byte(header[key]))
+	}
+	mac.Write(r.Body)
+	header["Signature"] = base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	r.Header = header
+	return r
 }
 
 func exchange(conn net.Conn, r Request) (Answer, error) {

@@ -34,6 +34,20 @@ func newHome(dir string, v Version) (home, error) {
 	return h, nil
 }
 
+// write puts files into the directory.
+func (h home) write(files map[string]string) error {
+	for name, text := range files {
+		path := h.path(filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (h home) path(name string) string { return filepath.Join(string(h), name) }
 
 // properties are the system properties that keep a program inside its home; log is the name of its log file.

@@ -1,6 +1,7 @@
 package apachebroker
 
 import (
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,7 +16,15 @@ type Options struct {
 	JVM     []string          // further options of a broker's virtual machine; nil: SmallJVM
 	Config  map[string]string // lines of broker.conf, applied last
 	Dir     string            // store, configuration and logs; "": a temporary directory that Close removes
+
+	Files       map[string]string // files in the installation's directory by path, e.g. conf/plain_acl.yml
+	Properties  map[string]string // system properties of the name server and the brokers, e.g. tls.server.mode
+	Credentials Credentials       // sign administrative requests; zero: unsigned
+	TLS         *tls.Config       // of administrative requests; nil: plain
 }
+
+// Credentials are an account that may do everything.
+type Credentials struct{ AccessKey, SecretKey string }
 
 // SmallJVM are the options that make a broker start fast and stay small. They also keep it slow: ForBenchmarks leaves them out.
 func SmallJVM() []string {
@@ -57,6 +66,15 @@ var openPackages = []string{
 	"--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
 	"--add-opens=java.base/java.nio=ALL-UNNAMED",
 	"--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+}
+
+// properties are the system properties as arguments.
+func (o Options) properties() []string {
+	var args []string
+	for _, key := range slices.Sorted(maps.Keys(o.Properties)) {
+		args = append(args, "-D"+key+"="+o.Properties[key])
+	}
+	return args
 }
 
 // conf renders a properties file as the Java programs read it: sorted, with slashes in paths, as a backslash would be an escape.
