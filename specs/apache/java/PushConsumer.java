@@ -14,7 +14,7 @@ import org.apache.rocketmq.common.message.MessageExt;
  * A push consumer that prints every message it is given, and stops gracefully when asked to.
  *
  * <p>--nameserver A --group G --topic T [--tags E] [--from first|last] [--mode concurrent|orderly] [--model clustering|broadcasting]
- * [--threads N] [--batch N] [--fail N: refuse a message while its reconsume times are below N] [--sleep MS] [--body-limit N]
+ * [--instance NAME] [--threads N] [--batch N] [--fail N: refuse a message while its reconsume times are below N] [--sleep MS] [--body-limit N]
  */
 public final class PushConsumer {
     public static void main(String[] args) throws Exception {
@@ -24,7 +24,7 @@ public final class PushConsumer {
         int bodyLimit = peer.number("body-limit", 256);
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(peer.required("group"));
         consumer.setNamesrvAddr(peer.required("nameserver"));
-        consumer.setInstanceName("peer-" + ProcessHandle.current().pid() + "-" + ThreadLocalRandom.current().nextInt(1 << 20));
+        consumer.setInstanceName(peer.text("instance", "peer-" + ProcessHandle.current().pid() + "-" + ThreadLocalRandom.current().nextInt(1 << 20)));
         consumer.setConsumeFromWhere(peer.text("from", "first").equals("last")
             ? ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET : ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         int threads = peer.number("threads", 20);
