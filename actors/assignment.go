@@ -22,6 +22,8 @@ type assignment struct {
 	late   bool
 	status *queueStatus
 	rates  *topicRates
+	// share counts the topic's queues that this member has.
+	share *atomic.Int64
 
 	window *processqueue.Window
 	// cursor is the next offset to pull; requests numbers the pulls over all incarnations.
@@ -64,7 +66,7 @@ type assignment struct {
 func newAssignment(key messages.QueueKey, sub *messages.Subscription, group *groupContext) *assignment {
 	return &assignment{
 		key: key, queue: key.Queue(), subscription: sub, status: &queueStatus{key: key}, calls: group.calls,
-		rates: group.status.ratesOf(key.Topic),
+		rates: group.status.ratesOf(key.Topic), share: group.status.shareOf(key.Topic),
 	}
 }
 
@@ -165,7 +167,7 @@ func (q *assignment) room(spec *GroupSpec, memory *Memory) (batch int32, cause s
 }
 
 func (q *assignment) look(spec *GroupSpec, memory *Memory) (batch int32, cause string) {
-	limits := spec.Limits
+	limits := spec.Limits.amongst(q.share.Load())
 	batch = int32(min(int64(spec.PullBatch), limits.Messages, limits.Span))
 	count, bytes := q.window.Cached()
 	count += q.transitMessages.Load()

@@ -36,6 +36,7 @@ const (
 	heartbeatTimeout = 3 * time.Second
 	memberTimeout    = 3 * time.Second
 	offsetTimeout    = 5 * time.Second
+	lookTimeout      = time.Minute
 	commitTimeout    = 3 * time.Second
 	sendBackTimeout  = 5 * time.Second
 )

@@ -34,7 +34,7 @@ type groupContext struct {
 func newGroupContext(env *Env, spec *GroupSpec, traces *TraceSpec) *groupContext {
 	running := &calls{}
 	g := &groupContext{
-		spec: spec, status: &groupStatus{retries: newHandBackLine(), rates: make(map[string]*topicRates)}, calls: running,
+		spec: spec, status: &groupStatus{retries: newHandBackLine(), rates: make(map[string]*topicRates), first: make(map[string]map[messages.QueueKey]bool), shares: make(map[string]*atomic.Int64)}, calls: running,
 		pool:  workpool.New(workpool.Config{Workers: spec.Workers, Context: running.join}),
 		lanes: make(map[string]*workpool.Lane),
 	}
@@ -68,6 +68,43 @@ type groupStatus struct {
 	queues  []*assignment
 	members []string
 	rates   map[string]*topicRates
+	// first is, for each topic, its queues when it was assigned for the first time.
+	first map[string]map[messages.QueueKey]bool
+	// shares count the assigned queues of each topic.
+	shares map[string]*atomic.Int64
+}
+
+// firstAssigned notes the queues of a topic that is assigned for the first time; later ones came while the group was there.
+func (s *groupStatus) firstAssigned(topic string, queues []messages.QueueKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.first[topic] != nil {
+		return
+	}
+	s.first[topic] = make(map[messages.QueueKey]bool, len(queues))
+	for _, key := range queues {
+		s.first[topic][key] = true
+	}
+}
+
+// cameLate tells whether a queue entered the route after the topic's first assignment.
+func (s *groupStatus) cameLate(key messages.QueueKey) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := s.first[key.Topic]
+	return first != nil && !first[key]
+}
+
+// shareOf counts the queues of a topic that are assigned to this member.
+func (s *groupStatus) shareOf(topic string) *atomic.Int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.shares[topic]
+	if n == nil {
+		n = &atomic.Int64{}
+		s.shares[topic] = n
+	}
+	return n
 }
 
 // ratesOf gives the rates of a topic; they outlive its queues.
@@ -85,6 +122,7 @@ func (s *groupStatus) ratesOf(topic string) *topicRates {
 func (s *groupStatus) addQueue(q *assignment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	q.share.Add(1)
 	at, _ := slices.BinarySearchFunc(s.queues, q, func(x, y *assignment) int { return x.key.Compare(y.key) })
 	s.queues = slices.Insert(s.queues, at, q)
 }
@@ -92,13 +130,21 @@ func (s *groupStatus) addQueue(q *assignment) {
 func (s *groupStatus) removeQueue(key messages.QueueKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queues = slices.DeleteFunc(s.queues, func(q *assignment) bool { return q.key == key })
+	s.queues = slices.DeleteFunc(s.queues, func(q *assignment) bool {
+		if q.key == key {
+			q.share.Add(-1)
+		}
+		return q.key == key
+	})
 }
 
 func (s *groupStatus) clearQueues() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queues = nil
+	for _, n := range s.shares {
+		n.Store(0)
+	}
 }
 
 func (s *groupStatus) setMembers(members []string) {

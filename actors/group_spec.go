@@ -34,7 +34,9 @@ type GroupSpec struct {
 	RedeliverAfter time.Duration
 	// HandlerTimeout is how long a handler may run; 0: as long as it likes.
 	HandlerTimeout time.Duration
-	Allocate       allocation.Strategy
+	// PullInterval is the pause between a pull that brought messages and the next.
+	PullInterval time.Duration
+	Allocate     allocation.Strategy
 	// Order is set for an orderly group: one handler at a time for a queue, in the order of the queue.
 	Order *OrderSpec
 	// HandOff is how long a concurrent group waits for the former owner of a queue to give its lock up; 0: the group takes no
@@ -82,6 +84,21 @@ type Limits struct {
 	Bytes    int64
 	// Span is how far the youngest pulled message may be ahead of the oldest unsettled one, in offsets.
 	Span int64
+	// TopicMessages and TopicBytes bound all queues of a topic that this member has, which get equal parts; 0: no such bound.
+	TopicMessages int64
+	TopicBytes    int64
+}
+
+// amongst gives the limits of one queue when its topic has so many here.
+func (l Limits) amongst(queues int64) Limits {
+	queues = max(queues, 1)
+	if l.TopicMessages > 0 {
+		l.Messages = min(l.Messages, max(l.TopicMessages/queues, 1))
+	}
+	if l.TopicBytes > 0 {
+		l.Bytes = min(l.Bytes, max(l.TopicBytes/queues, 1))
+	}
+	return l
 }
 
 // SubscriptionSpec is one topic of a group with its handler; exactly one of One and Batch is set.

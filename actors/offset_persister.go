@@ -13,7 +13,8 @@ import (
 //
 //	Owns        the tracked queues of one group with what the cluster has acknowledged
 //	Parent      ConsumerGroup
-//	In          LocateStart, startLocated, trackOffset, forgetOffset, PersistTick, PersistOffset, committed, Announced
+//	In          LocateStart, startLocated, lookAtSkipped, SkippedLookedAt, trackOffset, forgetOffset, PersistTick, PersistOffset,
+//	            committed, Announced
 //	Out         StartLocated, OffsetPersisted to who asked
 //	States      per lane, which is a broker or the local store: idle, committing
 //	Invariants  a failed read is a failure, never an offset; commits down one lane are strictly one after the other, so an
@@ -37,6 +38,9 @@ type StartRule struct {
 	// StrictLast takes a stored offset of 0 for "none" if From is the last offset: a broker answers 0 for a group that it
 	// does not know while a queue is young (protocol.md 7.5). A group that really stands at 0 starts at the end, too.
 	StrictLast bool
+	// UnseenFromFirst starts queues at their minimum that a group has no offset for while it has one for another queue of
+	// the topic (pains A03).
+	UnseenFromFirst bool
 }
 
 // offsetTable is what survives a restart of the OffsetPersister.
@@ -46,6 +50,9 @@ type offsetTable struct {
 	lanes map[string]*commitLane
 	// locating are the questions for a start offset that were not answered yet, by who asked.
 	locating map[kit.Ref]*messages.LocateStart
+	history  *groupHistory
+	// ruled are, by topic, the queues begun by the rule that nobody has looked at yet.
+	ruled map[string][]*messages.StartLocated
 }
 
 type trackedOffset struct {
@@ -89,7 +96,8 @@ type committed struct {
 func newOffsetTable() *offsetTable {
 	return &offsetTable{
 		queues: make(map[messages.QueueKey]*trackedOffset), lanes: make(map[string]*commitLane),
-		locating: make(map[kit.Ref]*messages.LocateStart),
+		locating: make(map[kit.Ref]*messages.LocateStart), history: newGroupHistory(),
+		ruled: make(map[string][]*messages.StartLocated),
 	}
 }
 
@@ -104,6 +112,11 @@ func (a *OffsetPersister) Receive(c *kit.Context, m kit.Message) {
 	case *startLocated:
 		delete(a.table.locating, m.asker)
 		c.Tell(m.asker, m.reply)
+		a.skipping(c, m.reply)
+	case *lookAtSkipped:
+		a.look(c, m.topic)
+	case *messages.SkippedLookedAt:
+		a.skipped(m)
 	case *trackOffset:
 		a.track(c, m)
 	case *forgetOffset:
@@ -150,6 +163,9 @@ func (a *OffsetPersister) start(c *kit.Context) {
 		lane.sent = nil
 		a.run(c, name, nil)
 	}
+	for topic := range a.table.ruled {
+		c.After(skippedTogether, &lookAtSkipped{topic})
+	}
 	c.After(a.env.Periods.Persist, &messages.PersistTick{})
 }
 
@@ -192,26 +208,43 @@ func (a *OffsetPersister) find(ctx context.Context, m *messages.LocateStart) (of
 		!isRetryTopic(q.GetTopic())
 	switch {
 	case err == nil && !young:
+		a.table.history.of(q.GetTopic()).stored(q.Key(), offset)
 		return offset, "stored", nil
 	case err != nil && !errors.Is(err, messages.ErrNoOffset):
 		return 0, "", err
 	}
+	from, err := a.startRule(ctx, m)
+	if err != nil {
+		return 0, "", err
+	}
 	_, err = a.env.atMember(ctx, q, offsetTimeout, func(ctx context.Context, addr string) (err error) {
-		offset, origin, err = a.begin(ctx, addr, m)
+		offset, origin, err = a.begin(ctx, addr, q, from)
 		return err
 	})
 	return offset, origin, err
 }
 
-// begin applies the rule.
-func (a *OffsetPersister) begin(ctx context.Context, addr string, m *messages.LocateStart) (offset int64, origin string, err error) {
-	q := m.GetQueue()
-	if isRetryTopic(q.GetTopic()) || m.GetLate() {
+// startRule is the rule that holds for a queue without an offset.
+func (a *OffsetPersister) startRule(ctx context.Context, m *messages.LocateStart) (messages.ConsumeFrom, error) {
+	topic := m.GetQueue().GetTopic()
+	if isRetryTopic(topic) || m.GetLate() {
 		// What failed, and what came while the group was there, is owed to it, whatever its rule for new messages.
-		offset, err = a.env.Link.MinOffset(ctx, addr, q)
-		return offset, "first", err
+		return messages.ConsumeFrom_CONSUME_FROM_FIRST_OFFSET, nil
 	}
-	switch a.rule.From {
+	if a.rule.UnseenFromFirst {
+		if known, err := a.consumedBefore(ctx, topic); known || err != nil {
+			return messages.ConsumeFrom_CONSUME_FROM_FIRST_OFFSET, err
+		}
+	}
+	a.table.history.of(topic).begin(m.GetQueue().Key())
+	return a.rule.From, nil
+}
+
+// begin finds the offset that a rule gives.
+func (a *OffsetPersister) begin(
+	ctx context.Context, addr string, q *messages.Queue, from messages.ConsumeFrom,
+) (offset int64, origin string, err error) {
+	switch from {
 	case messages.ConsumeFrom_CONSUME_FROM_FIRST_OFFSET:
 		offset, err = a.env.Link.MinOffset(ctx, addr, q)
 		return offset, "first", err

@@ -28,7 +28,7 @@ func (o *ownedQueue) holdsUp(spec *GroupSpec) bool {
 
 func (a *Rebalancer) own(c *kit.Context, key messages.QueueKey, sub *messages.Subscription) {
 	q := newAssignment(key, sub, a.group)
-	q.late = a.group.spec.broadcasts() && a.group.status.wasReady.Load()
+	q.late = a.group.spec.broadcasts() && a.group.status.wasReady.Load() || a.group.status.cameLate(key)
 	q.paused.Store(a.pausedAll || a.paused[key])
 	a.group.status.addQueue(q)
 	a.env.Memory.add(q)

@@ -35,12 +35,14 @@ type Puller struct {
 	avoided  avoidance
 	failures int
 	// empties counts answers in a row that came at once and brought nothing.
-	empties  int
-	stale    staleness
-	pause    time.Duration
-	illegal  bool
-	stopping bool
-	timer    *kit.Timer
+	empties int
+	stale   staleness
+	pause   time.Duration
+	// notBefore is when the next pull is due at the earliest (PullInterval).
+	notBefore time.Time
+	illegal   bool
+	stopping  bool
+	timer     *kit.Timer
 }
 
 // Causes of a delayed re-enqueue, as told by events and the topology.
@@ -56,6 +58,7 @@ const (
 	waitBusy     = "back-off: broker busy"
 	waitUnknown  = "back-off: group not known to the broker yet"
 	waitIllegal  = "back-off: offset refused again"
+	waitInterval = "pull interval"
 	waitEmpty    = "back-off: answered at once without a message"
 	waitBehind   = "back-off: the slave does not have the offset"
 )
@@ -109,6 +112,10 @@ func (a *Puller) pull(c *kit.Context) {
 	}
 	if a.q.paused.Load() {
 		a.wait(c, waitPaused, 0, nil)
+		return
+	}
+	if rest := time.Until(a.notBefore); rest > 0 && !a.notBefore.IsZero() {
+		a.wait(c, waitInterval, rest, nil)
 		return
 	}
 	room, cause := a.q.room(a.group.spec, a.env.Memory)
@@ -199,6 +206,9 @@ func (a *Puller) answered(c *kit.Context, m *messages.PullAnswered) {
 		a.empties = 0
 		if reply.GetStatus() == messages.PullStatus_PULL_STATUS_FOUND {
 			a.q.rates.tookPull(time.Since(a.sentAt))
+			if a.group.spec.PullInterval > 0 {
+				a.notBefore = time.Now().Add(a.group.spec.PullInterval)
+			}
 		}
 		a.q.handOver(next, int64(len(reply.GetRecords())), next-a.offset)
 		a.passOn(c, &messages.Pulled{Offset: a.offset, Reply: reply})

@@ -55,6 +55,8 @@ type balancedTopic struct {
 	failure      *messages.Failure
 	balanced     bool
 	members      []string
+	// complaint is what was last said against the strategy's answer.
+	complaint string
 }
 
 const (
@@ -179,7 +181,7 @@ func (a *Rebalancer) beginRound(c *kit.Context) {
 		}
 		if a.group.spec.broadcasts() {
 			t.balanced, t.members = true, []string{a.env.ClientID}
-			a.assign(c, topic, t)
+			a.assign(c, topic, t, t.queues)
 			continue
 		}
 		a.underway++
@@ -190,35 +192,49 @@ func (a *Rebalancer) beginRound(c *kit.Context) {
 	}
 }
 
-// list asks one broker after the other, a random one first, until one answers with a list. A slave is asked only if its master
-// cannot be reached: members that come do not tell both at the same moment.
+// list asks for a topic's members and has the group's strategy divide its queues among them.
 func (a *Rebalancer) list(c *kit.Context, topic string) {
-	link, group, round := a.env.Link, a.group.spec.Name, a.round
+	link, spec, round := a.env.Link, a.group.spec, a.round
+	me, queues := a.env.ClientID, a.topics[topic].queues
 	brokers := a.env.Directory.BrokersOf(topic)
 	rand.Shuffle(len(brokers), func(i, j int) { brokers[i], brokers[j] = brokers[j], brokers[i] })
 	c.Go(2*memberTimeout, func(ctx context.Context) kit.Message {
 		out := &messages.MembersListed{Topic: topic, Round: round}
-		err := error(&messages.NoRouteError{Topic: topic})
-		for _, set := range brokers {
-			for _, addr := range set {
-				one, cancel := context.WithTimeout(ctx, memberTimeout)
-				out.Address = addr
-				err = contained(func() (err error) {
-					out.Members, err = link.Members(one, addr, group)
-					return err
-				})
-				cancel()
-				if err == nil {
-					return out
-				}
-				if !unreached(err) || ctx.Err() != nil {
-					break
-				}
-			}
+		out.Failure = messages.FailureOf(listMembers(ctx, link, spec.Name, brokers, out))
+		if !slices.Contains(out.Members, me) {
+			return out
 		}
-		out.Failure = messages.FailureOf(err)
+		d, err := spec.divide(me, out.Members, queues)
+		out.Undivided, out.Complaint = messages.FailureOf(err), d.complaint
+		for _, key := range d.share {
+			out.Share = append(out.Share, key.Queue())
+		}
 		return out
 	})
+}
+
+// listMembers asks one broker after the other, in the order given, until one answers with a list. A slave is asked only if its
+// master cannot be reached: members that come do not tell both at the same moment.
+func listMembers(ctx context.Context, link Link, group string, brokers [][]string, out *messages.MembersListed) error {
+	err := error(&messages.NoRouteError{Topic: out.Topic})
+	for _, set := range brokers {
+		for _, addr := range set {
+			one, cancel := context.WithTimeout(ctx, memberTimeout)
+			out.Address = addr
+			err = contained(func() (err error) {
+				out.Members, err = link.Members(one, addr, group)
+				return err
+			})
+			cancel()
+			if err == nil {
+				return nil
+			}
+			if !unreached(err) || ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	return err
 }
 
 func (a *Rebalancer) listed(c *kit.Context, m *messages.MembersListed) {
@@ -234,11 +250,11 @@ func (a *Rebalancer) listed(c *kit.Context, m *messages.MembersListed) {
 				Address: m.GetAddress(), Failure: a.unusable,
 			})
 		} else {
-			t.balanced, t.members = true, m.GetMembers()
+			t.members = m.GetMembers()
 			if !a.group.locks.IsZero() {
 				c.Tell(a.group.locks, &messages.MembersKnown{Members: m.GetMembers()})
 			}
-			a.assign(c, m.GetTopic(), t)
+			a.divided(c, t, m)
 		}
 	}
 	if a.underway == 0 {
@@ -265,11 +281,35 @@ func (a *Rebalancer) usable(c *kit.Context, m *messages.MembersListed) error {
 	return nil
 }
 
-func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic) {
-	share := t.queues
-	if !a.group.spec.broadcasts() {
-		share = a.group.spec.Allocate.Allocate(a.env.ClientID, t.members, t.queues)
+// divided follows what the group's strategy made of a member list. If it failed, nothing changes; each fault is told once.
+func (a *Rebalancer) divided(c *kit.Context, t *balancedTopic, m *messages.MembersListed) {
+	complaint := m.GetComplaint()
+	if m.GetUndivided() != nil {
+		a.unusable = m.GetUndivided()
+		complaint = m.GetUndivided().Err().Error()
 	}
+	if complaint != "" && complaint != t.complaint {
+		a.env.Events.Record(&messages.Event{
+			Kind: messages.EventKind_EVENT_KIND_ALLOCATION_FAULTY, Group: a.group.spec.Name, Topic: m.GetTopic(),
+			Text: m.GetComplaint(), Failure: m.GetUndivided(),
+		})
+	}
+	t.complaint = complaint
+	if m.GetUndivided() != nil {
+		return
+	}
+	t.balanced = true
+	var share []messages.QueueKey
+	for _, q := range m.GetShare() {
+		if slices.Contains(t.queues, q.Key()) { // the route may have changed since
+			share = append(share, q.Key())
+		}
+	}
+	a.assign(c, m.GetTopic(), t, share)
+}
+
+func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic, share []messages.QueueKey) {
+	a.group.status.firstAssigned(topic, t.queues)
 	want := make(map[messages.QueueKey]bool)
 	for _, key := range share {
 		want[key] = true

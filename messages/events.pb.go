@@ -86,6 +86,10 @@ const (
 	EventKind_EVENT_KIND_OFFSET_STORE_WARNING EventKind = 43
 	// Traces of messages were lost: their queue was full, or no broker took them.
 	EventKind_EVENT_KIND_TRACE_DROPPED EventKind = 44
+	// The group's allocation strategy failed, or gave what it must not give; text says what was left out.
+	EventKind_EVENT_KIND_ALLOCATION_FAULTY EventKind = 45
+	// Queues that an existing group has never seen began behind messages that nobody will get; text names the queues.
+	EventKind_EVENT_KIND_QUEUES_SKIPPED EventKind = 46
 )
 
 // Enum value maps for EventKind.
@@ -136,6 +140,8 @@ var (
 		42: "EVENT_KIND_MESSAGE_DROPPED",
 		43: "EVENT_KIND_OFFSET_STORE_WARNING",
 		44: "EVENT_KIND_TRACE_DROPPED",
+		45: "EVENT_KIND_ALLOCATION_FAULTY",
+		46: "EVENT_KIND_QUEUES_SKIPPED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":            0,
@@ -183,6 +189,8 @@ var (
 		"EVENT_KIND_MESSAGE_DROPPED":        42,
 		"EVENT_KIND_OFFSET_STORE_WARNING":   43,
 		"EVENT_KIND_TRACE_DROPPED":          44,
+		"EVENT_KIND_ALLOCATION_FAULTY":      45,
+		"EVENT_KIND_QUEUES_SKIPPED":         46,
 	}
 )
 
@@ -396,7 +404,7 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\afailure\x18\r \x01(\v2\x12.troupe.v1.FailureR\afailure\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x0e \x01(\tR\tmessageId\x12\x14\n" +
-	"\x05stack\x18\x0f \x01(\tR\x05stack*\x8b\v\n" +
+	"\x05stack\x18\x0f \x01(\tR\x05stack*\xcc\v\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19EVENT_KIND_CLIENT_STARTED\x10\x01\x12\x1e\n" +
@@ -443,7 +451,9 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\x17EVENT_KIND_OFFSET_RESET\x10)\x12\x1e\n" +
 	"\x1aEVENT_KIND_MESSAGE_DROPPED\x10*\x12#\n" +
 	"\x1fEVENT_KIND_OFFSET_STORE_WARNING\x10+\x12\x1c\n" +
-	"\x18EVENT_KIND_TRACE_DROPPED\x10,B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
+	"\x18EVENT_KIND_TRACE_DROPPED\x10,\x12 \n" +
+	"\x1cEVENT_KIND_ALLOCATION_FAULTY\x10-\x12\x1d\n" +
+	"\x19EVENT_KIND_QUEUES_SKIPPED\x10.B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
 	file_troupe_v1_events_proto_rawDescOnce sync.Once

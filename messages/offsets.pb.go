@@ -147,6 +147,59 @@ func (x *StartLocated) GetFailure() *Failure {
 	return nil
 }
 
+// SkippedLookedAt tells the OffsetPersister which of the queues that began by the rule skip messages.
+type SkippedLookedAt struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Queues        []*Queue               `protobuf:"bytes,2,rep,name=queues,proto3" json:"queues,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SkippedLookedAt) Reset() {
+	*x = SkippedLookedAt{}
+	mi := &file_troupe_v1_offsets_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SkippedLookedAt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SkippedLookedAt) ProtoMessage() {}
+
+func (x *SkippedLookedAt) ProtoReflect() protoreflect.Message {
+	mi := &file_troupe_v1_offsets_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SkippedLookedAt.ProtoReflect.Descriptor instead.
+func (*SkippedLookedAt) Descriptor() ([]byte, []int) {
+	return file_troupe_v1_offsets_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SkippedLookedAt) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *SkippedLookedAt) GetQueues() []*Queue {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
 // PersistTick is the timer of the regular persistence.
 type PersistTick struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -156,7 +209,7 @@ type PersistTick struct {
 
 func (x *PersistTick) Reset() {
 	*x = PersistTick{}
-	mi := &file_troupe_v1_offsets_proto_msgTypes[2]
+	mi := &file_troupe_v1_offsets_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -168,7 +221,7 @@ func (x *PersistTick) String() string {
 func (*PersistTick) ProtoMessage() {}
 
 func (x *PersistTick) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_offsets_proto_msgTypes[2]
+	mi := &file_troupe_v1_offsets_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -181,7 +234,7 @@ func (x *PersistTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PersistTick.ProtoReflect.Descriptor instead.
 func (*PersistTick) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_offsets_proto_rawDescGZIP(), []int{2}
+	return file_troupe_v1_offsets_proto_rawDescGZIP(), []int{3}
 }
 
 // PersistOffset stores one offset now, after whatever is under way for the same broker, and tracks the queue no more if
@@ -199,7 +252,7 @@ type PersistOffset struct {
 
 func (x *PersistOffset) Reset() {
 	*x = PersistOffset{}
-	mi := &file_troupe_v1_offsets_proto_msgTypes[3]
+	mi := &file_troupe_v1_offsets_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -211,7 +264,7 @@ func (x *PersistOffset) String() string {
 func (*PersistOffset) ProtoMessage() {}
 
 func (x *PersistOffset) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_offsets_proto_msgTypes[3]
+	mi := &file_troupe_v1_offsets_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -224,7 +277,7 @@ func (x *PersistOffset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PersistOffset.ProtoReflect.Descriptor instead.
 func (*PersistOffset) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_offsets_proto_rawDescGZIP(), []int{3}
+	return file_troupe_v1_offsets_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PersistOffset) GetQueue() *Queue {
@@ -267,7 +320,7 @@ type OffsetPersisted struct {
 
 func (x *OffsetPersisted) Reset() {
 	*x = OffsetPersisted{}
-	mi := &file_troupe_v1_offsets_proto_msgTypes[4]
+	mi := &file_troupe_v1_offsets_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -279,7 +332,7 @@ func (x *OffsetPersisted) String() string {
 func (*OffsetPersisted) ProtoMessage() {}
 
 func (x *OffsetPersisted) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_offsets_proto_msgTypes[4]
+	mi := &file_troupe_v1_offsets_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -292,7 +345,7 @@ func (x *OffsetPersisted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OffsetPersisted.ProtoReflect.Descriptor instead.
 func (*OffsetPersisted) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_offsets_proto_rawDescGZIP(), []int{4}
+	return file_troupe_v1_offsets_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *OffsetPersisted) GetQueue() *Queue {
@@ -328,7 +381,10 @@ const file_troupe_v1_offsets_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x16\n" +
 	"\x06origin\x18\x03 \x01(\tR\x06origin\x12,\n" +
-	"\afailure\x18\x04 \x01(\v2\x12.troupe.v1.FailureR\afailure\"\r\n" +
+	"\afailure\x18\x04 \x01(\v2\x12.troupe.v1.FailureR\afailure\"Q\n" +
+	"\x0fSkippedLookedAt\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12(\n" +
+	"\x06queues\x18\x02 \x03(\v2\x10.troupe.v1.QueueR\x06queues\"\r\n" +
 	"\vPersistTick\"}\n" +
 	"\rPersistOffset\x12&\n" +
 	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12\x16\n" +
@@ -352,28 +408,30 @@ func file_troupe_v1_offsets_proto_rawDescGZIP() []byte {
 	return file_troupe_v1_offsets_proto_rawDescData
 }
 
-var file_troupe_v1_offsets_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_troupe_v1_offsets_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_troupe_v1_offsets_proto_goTypes = []any{
 	(*LocateStart)(nil),     // 0: troupe.v1.LocateStart
 	(*StartLocated)(nil),    // 1: troupe.v1.StartLocated
-	(*PersistTick)(nil),     // 2: troupe.v1.PersistTick
-	(*PersistOffset)(nil),   // 3: troupe.v1.PersistOffset
-	(*OffsetPersisted)(nil), // 4: troupe.v1.OffsetPersisted
-	(*Queue)(nil),           // 5: troupe.v1.Queue
-	(*Failure)(nil),         // 6: troupe.v1.Failure
+	(*SkippedLookedAt)(nil), // 2: troupe.v1.SkippedLookedAt
+	(*PersistTick)(nil),     // 3: troupe.v1.PersistTick
+	(*PersistOffset)(nil),   // 4: troupe.v1.PersistOffset
+	(*OffsetPersisted)(nil), // 5: troupe.v1.OffsetPersisted
+	(*Queue)(nil),           // 6: troupe.v1.Queue
+	(*Failure)(nil),         // 7: troupe.v1.Failure
 }
 var file_troupe_v1_offsets_proto_depIdxs = []int32{
-	5, // 0: troupe.v1.LocateStart.queue:type_name -> troupe.v1.Queue
-	5, // 1: troupe.v1.StartLocated.queue:type_name -> troupe.v1.Queue
-	6, // 2: troupe.v1.StartLocated.failure:type_name -> troupe.v1.Failure
-	5, // 3: troupe.v1.PersistOffset.queue:type_name -> troupe.v1.Queue
-	5, // 4: troupe.v1.OffsetPersisted.queue:type_name -> troupe.v1.Queue
-	6, // 5: troupe.v1.OffsetPersisted.failure:type_name -> troupe.v1.Failure
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	6, // 0: troupe.v1.LocateStart.queue:type_name -> troupe.v1.Queue
+	6, // 1: troupe.v1.StartLocated.queue:type_name -> troupe.v1.Queue
+	7, // 2: troupe.v1.StartLocated.failure:type_name -> troupe.v1.Failure
+	6, // 3: troupe.v1.SkippedLookedAt.queues:type_name -> troupe.v1.Queue
+	6, // 4: troupe.v1.PersistOffset.queue:type_name -> troupe.v1.Queue
+	6, // 5: troupe.v1.OffsetPersisted.queue:type_name -> troupe.v1.Queue
+	7, // 6: troupe.v1.OffsetPersisted.failure:type_name -> troupe.v1.Failure
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_troupe_v1_offsets_proto_init() }
@@ -388,7 +446,7 @@ func file_troupe_v1_offsets_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_troupe_v1_offsets_proto_rawDesc), len(file_troupe_v1_offsets_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

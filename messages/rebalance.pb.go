@@ -142,14 +142,20 @@ func (*RebalanceSoon) Descriptor() ([]byte, []int) {
 	return file_troupe_v1_rebalance_proto_rawDescGZIP(), []int{2}
 }
 
-// MembersListed is the answer to one question for a group's members.
+// MembersListed is the answer to one question for a group's members, with what the group's strategy makes of it.
 type MembersListed struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	Round         int64                  `protobuf:"varint,2,opt,name=round,proto3" json:"round,omitempty"`
-	Members       []string               `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
-	Failure       *Failure               `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
-	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Topic   string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Round   int64                  `protobuf:"varint,2,opt,name=round,proto3" json:"round,omitempty"`
+	Members []string               `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
+	Failure *Failure               `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
+	Address string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`
+	// The queues of this member.
+	Share []*Queue `protobuf:"bytes,6,rep,name=share,proto3" json:"share,omitempty"`
+	// The strategy could not divide the queues: nothing changes.
+	Undivided *Failure `protobuf:"bytes,7,opt,name=undivided,proto3" json:"undivided,omitempty"`
+	// What of the strategy's answer was left out.
+	Complaint     string `protobuf:"bytes,8,opt,name=complaint,proto3" json:"complaint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -215,6 +221,27 @@ func (x *MembersListed) GetFailure() *Failure {
 func (x *MembersListed) GetAddress() string {
 	if x != nil {
 		return x.Address
+	}
+	return ""
+}
+
+func (x *MembersListed) GetShare() []*Queue {
+	if x != nil {
+		return x.Share
+	}
+	return nil
+}
+
+func (x *MembersListed) GetUndivided() *Failure {
+	if x != nil {
+		return x.Undivided
+	}
+	return nil
+}
+
+func (x *MembersListed) GetComplaint() string {
+	if x != nil {
+		return x.Complaint
 	}
 	return ""
 }
@@ -441,13 +468,16 @@ const file_troupe_v1_rebalance_proto_rawDesc = "" +
 	"\x0eMembersChanged\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\"\x0f\n" +
 	"\rRebalanceTick\"\x0f\n" +
-	"\rRebalanceSoon\"\x9d\x01\n" +
+	"\rRebalanceSoon\"\x95\x02\n" +
 	"\rMembersListed\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x03R\x05round\x12\x18\n" +
 	"\amembers\x18\x03 \x03(\tR\amembers\x12,\n" +
 	"\afailure\x18\x04 \x01(\v2\x12.troupe.v1.FailureR\afailure\x12\x18\n" +
-	"\aaddress\x18\x05 \x01(\tR\aaddress\".\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12&\n" +
+	"\x05share\x18\x06 \x03(\v2\x10.troupe.v1.QueueR\x05share\x120\n" +
+	"\tundivided\x18\a \x01(\v2\x12.troupe.v1.FailureR\tundivided\x12\x1c\n" +
+	"\tcomplaint\x18\b \x01(\tR\tcomplaint\".\n" +
 	"\tRevokeAll\x12!\n" +
 	"\fdrain_millis\x18\x01 \x01(\x03R\vdrainMillis\"L\n" +
 	"\n" +
@@ -490,15 +520,17 @@ var file_troupe_v1_rebalance_proto_goTypes = []any{
 }
 var file_troupe_v1_rebalance_proto_depIdxs = []int32{
 	8, // 0: troupe.v1.MembersListed.failure:type_name -> troupe.v1.Failure
-	9, // 1: troupe.v1.QueueBegun.queue:type_name -> troupe.v1.Queue
-	8, // 2: troupe.v1.QueueBegun.failure:type_name -> troupe.v1.Failure
-	9, // 3: troupe.v1.QueueRevoked.queue:type_name -> troupe.v1.Queue
-	8, // 4: troupe.v1.QueueRevoked.failure:type_name -> troupe.v1.Failure
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	9, // 1: troupe.v1.MembersListed.share:type_name -> troupe.v1.Queue
+	8, // 2: troupe.v1.MembersListed.undivided:type_name -> troupe.v1.Failure
+	9, // 3: troupe.v1.QueueBegun.queue:type_name -> troupe.v1.Queue
+	8, // 4: troupe.v1.QueueBegun.failure:type_name -> troupe.v1.Failure
+	9, // 5: troupe.v1.QueueRevoked.queue:type_name -> troupe.v1.Queue
+	8, // 6: troupe.v1.QueueRevoked.failure:type_name -> troupe.v1.Failure
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_troupe_v1_rebalance_proto_init() }

@@ -31,7 +31,7 @@ func (g *ConcurrentGroup) spec(version int64) *actors.GroupSpec {
 	spec.RedeliverAfter = c.RedeliverAfter
 	spec.HandlerTimeout = max(c.HandlerTimeout, 0)
 	spec.HandOff = max(c.HandOff, 0)
-	spec.Allocate = c.Allocation.strategy()
+	spec.Allocate = c.Allocation.orDefault()
 	spec.Subscriptions = g.subscriptions(version)
 	return spec
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/troupe-mq/troupe/actors"
-	"github.com/troupe-mq/troupe/actors/allocation"
 )
 
 // Transport reaches one cluster; adapters/rocketmq.Cluster is the one to Apache RocketMQ.
@@ -104,29 +103,6 @@ const (
 	// AtTime starts at the first message stored at or after ConcurrentConfig.ConsumeTime.
 	AtTime
 )
-
-// Allocation says how queues are shared among the members of a group. All members must use the same.
-type Allocation int
-
-const (
-	// Averagely gives each member a range of neighbours (Java: AVG).
-	Averagely Allocation = iota
-	// ByCircle deals the queues out one by one (Java: AVG_BY_CIRCLE).
-	ByCircle
-)
-
-func (a Allocation) strategy() allocation.Strategy {
-	if a == ByCircle {
-		return allocation.Circle{}
-	}
-	return allocation.Average{}
-}
-
-func (f *faults) allocation(field string, a Allocation) {
-	if a < Averagely || a > ByCircle {
-		f.add(field, a, "must be Averagely or ByCircle")
-	}
-}
 
 // trace gives what the actors need to know; nil if nothing is traced.
 func (c Config) trace() *actors.TraceSpec {

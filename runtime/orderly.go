@@ -34,6 +34,15 @@ type OrderlyConfig struct {
 	MaxCached int
 	// MaxCachedBytes bounds their bodies, for one queue. Default 100 MiB (pullThresholdSizeForQueue), 1 MiB to 1 GiB.
 	MaxCachedBytes int64
+	// MaxCachedPerTopic bounds the messages pulled but not settled, for all queues of a topic that this member has: each gets an
+	// equal part, at least 1, anew at every rebalance, and MaxCached bounds it as before (in Java the part replaces it). Default no bound
+	// (pullThresholdForTopic), 1 to 6553500.
+	MaxCachedPerTopic int
+	// MaxCachedBytesPerTopic bounds their bodies likewise. Default no bound (pullThresholdSizeForTopic), 1 MiB to 100 GiB.
+	MaxCachedBytesPerTopic int64
+	// PullInterval is the pause between a pull that brought messages and the next pull of the queue. Default none (pullInterval), up
+	// to 65.535 s.
+	PullInterval time.Duration
 	// MaxRetries is how often a failed message is tried again before it goes to %DLQ%group and its queue goes on. Default
 	// endless (maxReconsumeTimes -1), as order wants it: the topology and QUEUE_SUSPENDED events show a queue that is held up;
 	// NoRetries for none.
@@ -47,14 +56,19 @@ type OrderlyConfig struct {
 	// HandlerTimeout is how long a handler may run: then its context ends with ErrHandlerTimeout. Its verdict counts all the
 	// same. Default NoTimeout: Java has no limit here, either.
 	HandlerTimeout time.Duration
-	// ConsumeFrom is where the group starts on queues that it has no offset for. Default LastOffset, as in Java.
+	// ConsumeFrom is where the group starts on queues that it has no offset for. Default LastOffset (consumeFromWhere).
 	ConsumeFrom ConsumeFrom
-	// ConsumeTime is the time for AtTime.
+	// ConsumeTime is the time for AtTime. Default 30 min before the group is declared (consumeTimestamp).
 	ConsumeTime time.Time
 	// StrictLast makes LastOffset start at the end also on a young topic. A group that really stands at offset 0 cannot be
 	// told from a new one and starts at the end, too.
 	StrictLast bool
-	// Allocation is how queues are shared among the members. Default Averagely.
+	// UnseenFromFirst starts queues at their oldest message that the group has no offset for while it has one, beyond 0, for
+	// another queue of the topic: the topic grew while no member was there. Default false, as in Java: these begin by ConsumeFrom,
+	// and a QUEUES_SKIPPED event names those with messages that nobody gets. Queues that come while the group is there always
+	// start at their oldest message.
+	UnseenFromFirst bool
+	// Allocation is how queues are shared among the members. Default Averagely (allocateMessageQueueStrategy).
 	Allocation Allocation
 	// RevokeGrace is how long a handler may go on when its queue moves to another member. Default 5 s.
 	RevokeGrace time.Duration
@@ -78,6 +92,7 @@ func (c OrderlyConfig) withDefaults() OrderlyConfig {
 	c.HandlerTimeout = or(c.HandlerTimeout, NoTimeout)
 	c.RevokeGrace = or(c.RevokeGrace, DefaultRevokeGrace)
 	c.LongPoll = or(c.LongPoll, DefaultLongPoll)
+	c.ConsumeTime = consumeTime(c.ConsumeFrom, c.ConsumeTime)
 	return c
 }
 
@@ -97,6 +112,8 @@ func (c OrderlyConfig) consumption() consumption {
 	return consumption{
 		workers: c.Workers, pullBatch: c.PullBatch, maxCached: c.MaxCached, maxCachedBytes: c.MaxCachedBytes, longPoll: c.LongPoll,
 		revokeGrace: c.RevokeGrace, from: c.ConsumeFrom, at: c.ConsumeTime, strictLast: c.StrictLast,
+		maxPerTopic: c.MaxCachedPerTopic, maxBytesPerTopic: c.MaxCachedBytesPerTopic, pullInterval: c.PullInterval,
+		unseenFromFirst: c.UnseenFromFirst,
 	}
 }
 
@@ -110,7 +127,7 @@ func (g *OrderlyGroup) spec(version int64) *actors.GroupSpec {
 	}
 	spec.HandlerTimeout = max(c.HandlerTimeout, 0)
 	spec.Order = &actors.OrderSpec{Suspend: c.SuspendFor, Turn: c.Turn}
-	spec.Allocate = c.Allocation.strategy()
+	spec.Allocate = c.Allocation.orDefault()
 	spec.Subscriptions = g.subscriptions(version)
 	return spec
 }

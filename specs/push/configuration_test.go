@@ -96,9 +96,30 @@ var _ = Describe("A faulty configuration", func() {
 		Entry(nil, ".RedeliverAfter", "g", troupe.ConcurrentConfig{RedeliverAfter: 1}, nil),
 		Entry(nil, ".LongPoll", "g", troupe.ConcurrentConfig{LongPoll: time.Hour}, nil),
 		Entry(nil, ".ConsumeFrom", "g", troupe.ConcurrentConfig{ConsumeFrom: 7}, nil),
-		Entry(nil, ".ConsumeTime", "g", troupe.ConcurrentConfig{ConsumeFrom: troupe.AtTime}, nil),
+		Entry(nil, ".ConsumeTime", "g", troupe.ConcurrentConfig{ConsumeTime: time.Now()}, nil),
 		Entry(nil, ".StrictLast", "g", troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset, StrictLast: true}, nil),
-		Entry(nil, ".Allocation", "g", troupe.ConcurrentConfig{Allocation: 9}, nil),
+		Entry(nil, ".PullBatch", "g", troupe.ConcurrentConfig{PullBatch: -1}, nil),
+		Entry(nil, ".MaxCachedPerTopic", "g", troupe.ConcurrentConfig{MaxCachedPerTopic: -1}, nil),
+		Entry(nil, ".MaxCachedPerTopic", "g", troupe.ConcurrentConfig{MaxCachedPerTopic: 6_553_501}, nil),
+		Entry(nil, ".MaxCachedBytesPerTopic", "g", troupe.ConcurrentConfig{MaxCachedBytesPerTopic: 1<<20 - 1}, nil),
+		Entry(nil, ".MaxCachedBytesPerTopic", "g", troupe.ConcurrentConfig{MaxCachedBytesPerTopic: 100<<30 + 1}, nil),
+		Entry(nil, ".PullInterval", "g", troupe.ConcurrentConfig{PullInterval: -1}, nil),
+		Entry(nil, ".PullInterval", "g", troupe.ConcurrentConfig{PullInterval: 65536 * time.Millisecond}, nil),
+		Entry(nil, ".HandlerTimeout", "g", troupe.ConcurrentConfig{HandlerTimeout: time.Nanosecond}, nil),
+		Entry(nil, ".Allocation", "g", troupe.ConcurrentConfig{Allocation: troupe.Configured()}, nil),
+		Entry(nil, ".Allocation", "g", troupe.ConcurrentConfig{Allocation: troupe.Configured(nil)}, nil),
+		Entry(nil, ".Allocation", "g", troupe.ConcurrentConfig{Allocation: troupe.Configured(
+			&troupe.Queue{Topic: "t", Broker: "b"}, &troupe.Queue{Topic: "t", Broker: "b"})}, nil),
+		Entry(nil, ".Allocation", "g", troupe.ConcurrentConfig{Allocation: troupe.MachineRoom()}, nil),
+		Entry(nil, ".Allocation", "g", troupe.ConcurrentConfig{Allocation: troupe.MachineRoom("a@b")}, nil),
+		Entry(nil, ".Allocation", "g", troupe.ConcurrentConfig{Allocation: troupe.MachineRoomNearby(troupe.ByCircle(), nil, nil)}, nil),
+		Entry(nil, ".Allocation", "g", troupe.ConcurrentConfig{Allocation: troupe.MachineRoomNearby(troupe.ConsistentHash(-1), strings.ToLower, strings.ToLower)}, nil),
+		Entry(nil, ".Allocation", "g", troupe.ConcurrentConfig{Allocation: troupe.ConsistentHash(-1)}, nil),
+		Entry(nil, ".Allocation", "g", troupe.ConcurrentConfig{Allocation: troupe.ConsistentHash(10_001)}, nil),
+		Entry(nil, ".Allocation", "g", troupe.ConcurrentConfig{Allocation: troupe.ConsistentHashBy(10, nil)}, nil),
+		Entry(nil, ".Allocation", "g", troupe.ConcurrentConfig{Allocation: troupe.AllocateBy("mine", nil)}, nil),
+		Entry(nil, ".Allocation", "g", troupe.ConcurrentConfig{Allocation: troupe.AllocateBy(" ",
+			func(string, []string, []*troupe.Queue) ([]*troupe.Queue, error) { return nil, nil })}, nil),
 		Entry(nil, "group g", "g", troupe.ConcurrentConfig{}, func(*troupe.ConcurrentGroup) {}),
 		Entry(nil, "topic", "g", troupe.ConcurrentConfig{}, func(g *troupe.ConcurrentGroup) { g.Handle("bad topic", troupe.AllTags(), ignore) }),
 		Entry(nil, "topic t: handler", "g", troupe.ConcurrentConfig{}, func(g *troupe.ConcurrentGroup) { g.Handle("t", troupe.AllTags(), nil) }),
@@ -112,6 +133,29 @@ var _ = Describe("A faulty configuration", func() {
 			g.Handle("t", troupe.Tags("a"), ignore)
 		}),
 	)
+
+	It("of a group with faults everywhere is told whole, each fault with its value and what would be right", Label("A38"), func(ctx SpecContext) {
+		rt, err := troupe.New(untouched(), troupe.Config{})
+		Expect(err).NotTo(HaveOccurred())
+		rt.Concurrent("two words", troupe.ConcurrentConfig{
+			Workers: -1, PullBatch: 1025, MaxCached: -1, MaxCachedBytes: 1, MaxCachedPerTopic: -1, MaxCachedBytesPerTopic: 1, PullInterval: -1,
+			MaxSpan: 65536, MaxRetries: -2, ConsumeFrom: -1, ConsumeTime: time.Now(), StrictLast: true, Allocation: troupe.MachineRoom("", "a@b"),
+			RevokeGrace: -1, HandOff: 1, RedeliverAfter: -1, HandlerTimeout: 1, LongPoll: -1,
+		}).Handle("bad topic", troupe.Tags(), nil)
+		rt.Orderly("two words, too", troupe.OrderlyConfig{Workers: 1001, SuspendFor: 1, Turn: 1, PullInterval: time.Hour, Allocation: troupe.ConsistentHash(-1)}).
+			Handle("t", troupe.AllTags(), ignore)
+		var fields []string
+		for _, f := range faultsOf(rt.Start(ctx)) {
+			fields = append(fields, f.Field[strings.LastIndex(f.Field, ".")+1:])
+			Expect(f.Reason).NotTo(BeEmpty())
+			Expect(f.Error()).To(And(ContainSubstring(f.Field), ContainSubstring(f.Reason)))
+		}
+		Expect(fields).To(ConsistOf("Workers", "PullBatch", "MaxCached", "MaxCachedBytes", "MaxCachedPerTopic", "MaxCachedBytesPerTopic", "PullInterval",
+			"MaxSpan", "MaxRetries", "ConsumeFrom", "ConsumeTime", "StrictLast", "Allocation", "Allocation", "RevokeGrace", "HandOff", "RedeliverAfter",
+			"HandlerTimeout", "LongPoll", "group", ContainSubstring("topic"), ContainSubstring("filter"), ContainSubstring("handler"),
+			"Workers", "SuspendFor", "Turn", "PullInterval", "Allocation", "group"))
+		Expect(rt.Shutdown(ctx)).To(Succeed())
+	})
 
 	It("with a group declared twice is an error of Start", Label("A34"), func(ctx SpecContext) {
 		rt, err := troupe.New(untouched(), troupe.Config{})
