@@ -104,6 +104,9 @@ func (c *common) consume(ctx context.Context, topic string, f consumeFlags) erro
 	if err != nil {
 		return &usageError{err}
 	}
+	// What ends the consumption, enough messages, must not end the start, which may still be under way then.
+	start, started := context.WithTimeout(ctx, startTimeout)
+	defer started()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t := &tally{common: c, flags: f, enough: cancel, offsets: newOffsetsSeen()}
@@ -112,9 +115,7 @@ func (c *common) consume(ctx context.Context, topic string, f consumeFlags) erro
 		return err
 	}
 	group.Handle(topic, filter, t.handle)
-	starting, started := context.WithTimeout(ctx, startTimeout)
-	defer started()
-	if err := rt.Start(starting); err != nil {
+	if err := rt.Start(start); err != nil {
 		return err
 	}
 	stopServing, err := c.serveTopology(ctx, f.topology, rt.Topology)
