@@ -27,6 +27,8 @@ type Config struct {
 	NoTopicCreation bool
 	// NoGroupCreation: requests of unknown groups are refused (autoCreateSubscriptionGroup=false).
 	NoGroupCreation bool
+	// PropertyFilter: SQL92 subscriptions are served (enablePropertyFilter=true). Apache leaves it off.
+	PropertyFilter bool
 	// NoLitePull: code 361 is refused (litePullMessageEnable=false).
 	NoLitePull bool
 	// LastMeansLast: a group without offset gets QUERY_NOT_FOUND also on a topic that still has its first message. Apache

@@ -90,14 +90,20 @@ func (i *incarnation) consumeStats(cmd *wire.Command) *wire.Command {
 	return acceptBody(body.EncodeRaw())
 }
 
-// checkClient answers CHECK_CLIENT_CONFIG (46): tag subscriptions are good, SQL92 is off like in Apache's default.
+// checkClient answers CHECK_CLIENT_CONFIG (46): tag subscriptions are good, SQL92 needs the property filter and an expression
+// that compiles.
 func (i *incarnation) checkClient(cmd *wire.Command) *wire.Command {
 	body, err := wire.DecodeCheckClient(cmd.Body)
 	if err != nil {
 		return refuse(wire.SystemError, err.Error())
 	}
 	if kind := body.Subscription.ExpressionType; kind != "" && !strings.EqualFold(kind, wire.ExpressionTag) {
-		return refuse(wire.SystemError, "The broker does not support consumer to filter message by "+kind)
+		if !i.b.cfg.PropertyFilter {
+			return refuse(wire.SystemError, "The broker does not support consumer to filter message by "+kind)
+		}
+		if _, err := parseSubscription(body.Subscription.Topic, body.Subscription.SubString, kind); err != nil {
+			return refuse(wire.SubscriptionParseFailed, err.Error())
+		}
 	}
 	return accept()
 }

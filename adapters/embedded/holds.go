@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,8 +35,8 @@ func (t *holdTable) hold(h *held) {
 }
 
 // arrived takes out the pulls of a queue that the arrival of messages ends: the queue now reaches beyond their offset and
-// one of the new tags is theirs; or their time is over.
-func (t *holdTable) arrived(key queueID, max int64, tags []int64, now time.Time) []*pull {
+// one of the new messages is theirs; or their time is over.
+func (t *holdTable) arrived(key queueID, max int64, entries []entry, now time.Time) []*pull {
 	if t.count.Load() == 0 {
 		return nil
 	}
@@ -44,10 +45,8 @@ func (t *holdTable) arrived(key queueID, max int64, tags []int64, now time.Time)
 			if h.pull.match == nil {
 				return true
 			}
-			for _, tag := range tags {
-				if h.pull.match(tag) {
-					return true
-				}
+			if slices.ContainsFunc(entries, h.pull.match) {
+				return true
 			}
 		}
 		return !now.Before(h.deadline)

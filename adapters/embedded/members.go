@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/troupe-mq/troupe/adapters/wire"
+	"github.com/troupe-mq/troupe/messages/sql92"
 )
 
 // memberLife is how long a client stays registered without a heartbeat, memberScan how often that is looked at.
@@ -17,6 +18,8 @@ const (
 // subscription is one topic of a group, as its members announced it. Values are immutable.
 type subscription struct {
 	data wire.SubscriptionData
+	// sql is the compiled expression of an SQL92 subscription; nil if it is none or wrong.
+	sql *sql92.Expression
 }
 
 // parseSubscription reads the expression of a pull that carries one.
@@ -25,28 +28,51 @@ func parseSubscription(topic, expression, kind string) (*subscription, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &subscription{data: data}, nil
+	s := &subscription{data: data}
+	if s.isSQL() {
+		s.sql, err = sql92.Compile(data.SubString)
+	}
+	return s, err
 }
 
-// announced takes a subscription of a heartbeat as it stands: like a real broker, which trusts its codes.
-func announced(data wire.SubscriptionData) *subscription { return &subscription{data: data} }
+// announced takes a subscription of a heartbeat as it stands: like a real broker, which trusts its codes and notices a wrong
+// expression at the first pull.
+func announced(data wire.SubscriptionData) *subscription {
+	s := &subscription{data: data}
+	if s.isSQL() {
+		s.sql, _ = sql92.Compile(data.SubString)
+	}
+	return s
+}
+
+func (s *subscription) isSQL() bool { return s.data.ExpressionType == wire.ExpressionSQL92 }
 
 // everything tells whether no message is left out.
 func (s *subscription) everything() bool {
 	return s.data.SubString == "*" || s.data.SubString == "" || s.data.ClassFilterMode
 }
 
-// match tells whether a message with a tag code belongs to the subscription.
-func (s *subscription) match(tags int64) bool {
-	return slices.Contains(s.data.Codes, int32(tags))
-}
-
-// matcher gives match, or nil if the subscription takes everything.
-func (s *subscription) matcher() func(int64) bool {
-	if s == nil || s.everything() {
+// matcher gives what tells whether an entry of a queue belongs to the subscription, nil if everything does. Tags are compared
+// by code, SQL92 expressions look at the properties of the record in the log.
+func (s *subscription) matcher(log store) func(entry) bool {
+	switch {
+	case s == nil || s.everything():
 		return nil
+	case s.sql != nil:
+		return func(e entry) bool {
+			record, ok := log.record(e.physical, e.size)
+			if !ok {
+				return true // gone from the log: noticed when it is to be read
+			}
+			m, err := decodeRecord(record)
+			return err == nil && s.sql.Match(func(name string) (string, bool) {
+				v := m.Property(name)
+				return v, v != ""
+			})
+		}
+	default:
+		return func(e entry) bool { return slices.Contains(s.data.Codes, int32(e.tags)) }
 	}
-	return s.match
 }
 
 // member is one connection of a group. One client id may have several while it reconnects.

@@ -24,7 +24,7 @@ type pull struct {
 	opaque int32
 	lite   bool
 	header wire.PullRequestHeader
-	match  func(int64) bool // by tag code; nil: everything
+	match  func(entry) bool // nil: everything
 }
 
 // id names the pull's queue.
@@ -61,7 +61,7 @@ func (i *incarnation) hold(p *pull) {
 	i.holds.hold(&held{pull: p, deadline: time.Now().Add(time.Duration(p.header.SuspendMillis) * time.Millisecond)})
 	// A message may have come between the look and the hold; whoever stored it saw no pull waiting.
 	if hi := i.maxOffset(p.id()); hi > p.header.QueueOffset {
-		i.arrived(p.id(), hi, i.tagsFrom(p.id(), p.header.QueueOffset))
+		i.arrived(p.id(), hi, i.entriesFrom(p.id(), p.header.QueueOffset))
 	}
 }
 
@@ -93,7 +93,7 @@ func (i *incarnation) check(p *pull) *wire.Command {
 			h.QueueID, h.Topic, t.readQueues, p.conn.address()))
 	}
 	sub, refusal := i.subscriptionOf(h, config)
-	p.match = sub.matcher()
+	p.match = sub.matcher(i.b.store)
 	return refusal
 }
 
@@ -105,7 +105,7 @@ func (i *incarnation) subscriptionOf(h *wire.PullRequestHeader, config *GroupCon
 		if err != nil {
 			return nil, refuse(wire.SubscriptionParseFailed, "parse the consumer's subscription failed")
 		}
-		return sub, sqlRefusal(sub)
+		return sub, i.sqlRefusal(sub)
 	}
 	online, toAll, sub := i.members.subscribed(group, topic)
 	switch {
@@ -118,7 +118,7 @@ func (i *incarnation) subscriptionOf(h *wire.PullRequestHeader, config *GroupCon
 	case sub.data.SubVersion < h.SubVersion:
 		return nil, refuse(wire.SubscriptionNotLatest, "the consumer's subscription not latest")
 	}
-	return sub, sqlRefusal(sub)
+	return sub, i.sqlRefusal(sub)
 }
 
 // read looks for a pull's messages; a reset that is pending comes first, once.
@@ -177,25 +177,26 @@ func (i *incarnation) resume(p *pull) {
 }
 
 // arrived wakes the pulls that wait for messages of a queue.
-func (i *incarnation) arrived(q queueID, max int64, tags []int64) {
-	for _, p := range i.holds.arrived(q, max, tags, time.Now()) {
+func (i *incarnation) arrived(q queueID, max int64, entries []entry) {
+	for _, p := range i.holds.arrived(q, max, entries, time.Now()) {
 		i.resume(p)
 	}
 }
 
-// tagsFrom lists the tag codes of the messages from an offset on, as far as one scan reaches.
-func (i *incarnation) tagsFrom(q queueID, offset int64) []int64 {
-	var tags []int64
-	for _, e := range i.b.store.queue(q.topic, q.id).entries(make([]entry, 0, scanEntries), offset) {
-		tags = append(tags, e.tags)
-	}
-	return tags
+// entriesFrom lists the messages of a queue from an offset on, as far as one scan reaches.
+func (i *incarnation) entriesFrom(q queueID, offset int64) []entry {
+	return i.b.store.queue(q.topic, q.id).entries(make([]entry, 0, scanEntries), offset)
 }
 
-// sqlRefusal refuses SQL92 subscriptions: like a broker with enablePropertyFilter=false, the default.
-func sqlRefusal(s *subscription) *wire.Command {
-	if s != nil && s.data.ExpressionType == wire.ExpressionSQL92 {
+// sqlRefusal refuses SQL92 subscriptions if the broker has no property filter, and those whose expression is wrong.
+func (i *incarnation) sqlRefusal(s *subscription) *wire.Command {
+	switch {
+	case s == nil || !s.isSQL():
+		return nil
+	case !i.b.cfg.PropertyFilter:
 		return refuse(wire.SystemError, "The broker does not support consumer to filter message by "+wire.ExpressionSQL92)
+	case s.sql == nil:
+		return refuse(wire.FilterDataNotExist, "The broker's consumer filter data is not exist!Your expression may be wrong!")
 	}
 	return nil
 }

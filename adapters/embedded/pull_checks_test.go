@@ -103,6 +103,20 @@ var _ = Describe("what a broker checks before it pulls", func() {
 		refused(pull("billing", "Orders", 0, 0, "sysFlag", "4", "subscription", "a > 1", "expressionType", "SQL92"), wire.SystemError,
 			"The broker does not support consumer to filter message by SQL92", "")
 	})
+	It("filters by SQL92 if it has the property filter, and refuses expressions that are wrong", func() {
+		setUp(embedded.Config{PropertyFilter: true})
+		sql := func(expression string) *wire.Command {
+			return pull("billing", "Orders", 0, 0, "sysFlag", "4", "subscription", expression, "expressionType", "SQL92")
+		}
+		Expect(code(p.ask(sql("a > 1")))).To(Equal(wire.PullNotFound))
+		refused(sql("a >"), wire.SubscriptionParseFailed, "parse the consumer's subscription failed", "")
+		check := func(expression string) *wire.Command {
+			return request(wire.CheckClientConfig, nil,
+				`{"clientId":"c","group":"billing","subscriptionData":{"topic":"Orders","expressionType":"SQL92","subString":"`+expression+`"}}`)
+		}
+		Expect(code(p.ask(check("a > 1")))).To(Equal(wire.Success))
+		Expect(code(p.ask(check("a >")))).To(Equal(wire.SubscriptionParseFailed))
+	})
 	It("names a header field that is missing", func() {
 		setUp(embedded.Config{})
 		refused(pull("billing", "Orders", 0, 0, "queueOffset", ""), wire.SystemError, "queueOffset", "")

@@ -87,11 +87,11 @@ func (i *incarnation) announce(list []stored) {
 		if i.holds.count.Load() == 0 {
 			continue
 		}
-		tags := make([]int64, len(run))
+		entries := make([]entry, len(run))
 		for k := range run {
-			tags[k] = run[k].tags
+			entries[k] = entry{physical: run[k].physical, tags: run[k].tags}
 		}
-		i.arrived(queueID{first.topic, first.queue}, run[n-1].queueOffset+1, tags)
+		i.arrived(queueID{first.topic, first.queue}, run[n-1].queueOffset+1, entries)
 	}
 }
 

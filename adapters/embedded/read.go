@@ -78,9 +78,8 @@ var scratches = sync.Pool{New: func() any {
 	return &scratch{entries: make([]entry, 0, 64), picked: make([]entry, 0, 64)}
 }}
 
-// readQueue selects messages from an offset on, as the table of protocol.md 7.3 says. match decides by tag code; nil takes
-// all.
-func readQueue(s store, topic string, queue int32, offset int64, limits readLimits, match func(tags int64) bool) (sel selection) {
+// readQueue selects messages from an offset on, as the table of protocol.md 7.3 says. match decides; nil takes all.
+func readQueue(s store, topic string, queue int32, offset int64, limits readLimits, match func(entry) bool) (sel selection) {
 	ix := s.queue(topic, queue)
 	sel.min, sel.max = ix.bounds()
 	switch {
@@ -124,7 +123,7 @@ scan:
 				break scan
 			}
 			sel.next++
-			if match != nil && !match(e.tags) {
+			if match != nil && !match(e) {
 				continue
 			}
 			picked = append(picked, e)
