@@ -494,6 +494,10 @@ func revokeReason(r messages.RevokeReason) string {
 		return "gone from the route"
 	case messages.RevokeReason_REVOKE_REASON_DRAINING:
 		return "draining"
+	case messages.RevokeReason_REVOKE_REASON_UNSUBSCRIBED:
+		return "topic unsubscribed"
+	case messages.RevokeReason_REVOKE_REASON_RESUBSCRIBED:
+		return "subscription changed"
 	default:
 		return "unknown"
 	}

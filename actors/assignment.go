@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/troupe-mq/troupe/actors/processqueue"
+	"github.com/troupe-mq/troupe/actors/workpool"
 	"github.com/troupe-mq/troupe/messages"
 )
 
@@ -18,6 +19,9 @@ type assignment struct {
 	key          messages.QueueKey
 	queue        *messages.Queue
 	subscription *messages.Subscription
+	// handler is the subscription's; nil for the retry topic, whose messages belong to several.
+	handler *SubscriptionSpec
+	lane    *workpool.Lane
 	// late says that the queue came while the group was consuming.
 	late   bool
 	status *queueStatus
@@ -67,6 +71,7 @@ func newAssignment(key messages.QueueKey, sub *messages.Subscription, group *gro
 	return &assignment{
 		key: key, queue: key.Queue(), subscription: sub, status: &queueStatus{key: key}, calls: group.calls,
 		rates: group.status.ratesOf(key.Topic), share: group.status.shareOf(key.Topic),
+		handler: group.subscriptions().of(key.Topic), lane: group.pool.Lane(key.Topic),
 	}
 }
 

@@ -138,7 +138,7 @@ func (a *BrokerCaller) groupOf(m *brokerCall, name string) *groupContext {
 // topicOf is groupOf for calls about a topic that the group must subscribe to.
 func (a *BrokerCaller) topicOf(m *brokerCall, name, topic string) *groupContext {
 	g := a.groupOf(m, name)
-	if g != nil && topic != RetryTopic(name) && g.spec.subscription(topic) == nil {
+	if g != nil && topic != RetryTopic(name) && g.subscriptions().of(topic) == nil {
 		a.refuse(m, codeSystemError, fmt.Sprintf("the consumer group <%s> does not subscribe to topic %s in this client", name, topic))
 		return nil
 	}

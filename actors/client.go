@@ -24,8 +24,9 @@ type Client struct {
 	contexts []*groupContext
 	view     *clientView
 
-	ready   chan struct{}
-	stopped chan *messages.ClientStopped
+	ready    chan struct{}
+	rejected chan struct{}
+	stopped  chan *messages.ClientStopped
 
 	mu       sync.Mutex
 	notReady map[string]error
@@ -52,7 +53,7 @@ type ClientSpec struct {
 func StartClient(spec ClientSpec) (*Client, error) {
 	cl := &Client{
 		spec: spec, refs: &clientRefs{}, ready: make(chan struct{}), stopped: make(chan *messages.ClientStopped, 1),
-		notReady: make(map[string]error),
+		notReady: make(map[string]error), rejected: make(chan struct{}),
 	}
 	events := NewEvents(spec.Log, spec.Observers...)
 	cl.system = kit.New(kit.Config{Jitter: spec.Jitter, OnEvent: func(e kit.Event) { recordKernelEvent(events, e) }})
@@ -85,6 +86,7 @@ func StartClient(spec ClientSpec) (*Client, error) {
 			defer cl.mu.Unlock()
 			cl.notReady[group] = err
 		},
+		Rejected: sync.OnceFunc(func() { close(cl.rejected) }),
 		Stopped: func(m *messages.ClientStopped) {
 			select {
 			case cl.stopped <- m:
@@ -103,11 +105,14 @@ func StartClient(spec ClientSpec) (*Client, error) {
 	return cl, nil
 }
 
-// WaitReady returns nil when every group has its first assignment, else ctx's error; Obstacles says what was in the way.
+// WaitReady returns nil when every group has its first assignment, ErrRejected when a group cannot have one as it is
+// configured, else ctx's error; Obstacles says what was in the way.
 func (cl *Client) WaitReady(ctx context.Context) error {
 	select {
 	case <-cl.ready:
 		return nil
+	case <-cl.rejected:
+		return ErrRejected
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -47,6 +47,8 @@ type Progress struct {
 	Ready func()
 	// NotReady is called with what is in the way of a group.
 	NotReady func(group string, err error)
+	// Rejected is called when a group cannot become ready as it is configured; NotReady was told why.
+	Rejected func()
 	// Stopped is called once at the end of an ordered stop.
 	Stopped func(*messages.ClientStopped)
 }
@@ -87,6 +89,9 @@ func (a *ClientInstance) Receive(c *kit.Context, m kit.Message) {
 	case *messages.GroupNotReady:
 		if !a.ready[m.GetGroup()] {
 			a.progress.NotReady(m.GetGroup(), m.GetFailure().Err())
+			if m.GetFailure().GetSubscription() != nil {
+				a.progress.Rejected()
+			}
 		}
 	case *messages.StopClient:
 		a.stopGroups(c, m)

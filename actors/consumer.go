@@ -66,7 +66,7 @@ type mode interface {
 }
 
 func newConsumer(env *Env, group *groupContext, q *assignment) *Consumer {
-	a := &Consumer{env: env, group: group, q: q, sub: group.spec.subscription(q.key.Topic)}
+	a := &Consumer{env: env, group: group, q: q, sub: q.handler}
 	if group.spec.Order != nil {
 		a.mode = &orderly{Consumer: a}
 	} else {

@@ -11,13 +11,13 @@ import (
 //
 //	Owns        the group's actors; the tables that survive their restarts
 //	Parent      ClientInstance
-//	In          Announced, MembersChanged, PauseQueues, ResumeQueues, ResetOffsets, SetWorkers, GroupReady, GroupNotReady, StopGroup, AllRevoked,
-//	            TracesFlushed, Withdrawn
-//	Out         AnnounceGroup, WithdrawGroup to the heartbeat; RevokeAll to the Rebalancer; Announced to both who need it; FlushTraces to the
-//	            TraceSender; GroupReady, GroupNotReady,
+//	In          Announced, MembersChanged, PauseQueues, ResumeQueues, ResetOffsets, SetWorkers,
+//	            ChangeSubscription, topicLeft, GroupReady, GroupNotReady, StopGroup, AllRevoked, TracesFlushed, Withdrawn
+//	Out         AnnounceGroup, WithdrawGroup to the heartbeat; RevokeAll, subscriptionsChanged to the Rebalancer; Announced to both who
+//	            need it; FlushTraces to the TraceSender; GroupReady, GroupNotReady,
 //	            GroupStopped to the parent
 //	States      starting, running, draining, withdrawing, stopped
-//	Invariants  the heartbeat is withdrawn only after every queue was given up and every offset stored
+//	Invariants  the subscriptions that all see are changed here alone; the heartbeat is withdrawn only after every queue was given up and every offset stored
 //	Restart     everything below starts anew: what was not persisted is delivered again
 //	Source      DefaultMQPushConsumerImpl (protocol.md 5.3)
 type ConsumerGroup struct {
@@ -57,6 +57,12 @@ func (a *ConsumerGroup) Receive(c *kit.Context, m kit.Message) {
 		c.Tell(a.rebalancer, m)
 	case *messages.SetWorkers:
 		a.group.pool.SetWorkers(int(m.GetWorkers()))
+	case *ChangeSubscription:
+		a.change(c, m)
+	case *topicLeft:
+		if a.group.subscriptions().of(m.topic) == nil {
+			a.group.pool.Drop(a.group.pool.Lane(m.topic))
+		}
 	case *messages.GroupReady:
 		a.group.status.phase.set(phaseReady)
 		a.group.status.wasReady.Store(true)
@@ -102,7 +108,29 @@ func (a *ConsumerGroup) start(c *kit.Context) {
 	a.rebalancer = c.Spawn(kit.Spec{Role: "Rebalancer", Name: "rebalancer", New: func() kit.Actor {
 		return &Rebalancer{env: a.env, group: a.group}
 	}})
-	c.Tell(a.group.heartbeat, &messages.AnnounceGroup{Data: a.group.spec.groupData()})
+	a.announce(c)
+}
+
+func (a *ConsumerGroup) announce(c *kit.Context) {
+	now := a.group.subscriptions()
+	c.Tell(a.group.heartbeat, &messages.AnnounceGroup{Data: now.data, Revision: now.revision})
+}
+
+// change makes another state of the subscriptions and hands it down. Brokers hear of it at once, in the next heartbeat.
+func (a *ConsumerGroup) change(c *kit.Context, m *ChangeSubscription) {
+	phase, now := a.group.status.phase.get(), a.group.subscriptions()
+	if phase != phaseStarting && phase != phaseReady || m.Spec == nil && now.of(m.Topic) == nil {
+		return
+	}
+	e := &messages.Event{Kind: messages.EventKind_EVENT_KIND_UNSUBSCRIBED, Group: a.group.spec.Name, Topic: m.Topic}
+	if m.Spec != nil {
+		e.Kind, e.Text = messages.EventKind_EVENT_KIND_SUBSCRIBED, m.Spec.Subscription.GetExpression()
+	}
+	now = now.with(m)
+	a.group.subscribed.Store(now)
+	a.env.Events.Record(e)
+	a.announce(c)
+	c.Tell(a.rebalancer, &subscriptionsChanged{to: now})
 }
 
 func (a *ConsumerGroup) workerFacts() []*messages.Fact {

@@ -40,14 +40,14 @@ func (a *BrokerCaller) consumeDirectly(c *kit.Context, m *brokerCall, ask *messa
 	if g == nil {
 		return
 	}
-	sub := g.spec.subscription(ask.GetMessage().GetTopic())
+	sub := g.subscriptions().of(ask.GetMessage().GetTopic())
 	if sub == nil || a.stopped {
 		a.refuse(m, codeSystemError, fmt.Sprintf("no handler for topic %s", ask.GetMessage().GetTopic()))
 		return
 	}
 	call := &directCall{from: m, group: g, sub: sub, m: ask.GetMessage(), scope: &callScope{calls: g.calls}}
 	self := c.Self()
-	call.units = workpool.Group{Lane: g.lanes[sub.Topic], Len: 1, Run: func(ctx context.Context, _ int) {
+	call.units = workpool.Group{Lane: g.pool.Lane(sub.Topic), Len: 1, Run: func(ctx context.Context, _ int) {
 		done := &directDone{call: call, result: &messages.DirectResult{
 			Verdict: messages.DirectVerdict_DIRECT_VERDICT_PANICKED, Orderly: g.spec.Order != nil, Remark: "the handler ended its goroutine",
 		}}

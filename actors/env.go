@@ -35,6 +35,7 @@ const (
 	routeTimeout     = 3 * time.Second
 	heartbeatTimeout = 3 * time.Second
 	memberTimeout    = 3 * time.Second
+	checkTimeout     = 3 * time.Second
 	offsetTimeout    = 5 * time.Second
 	lookTimeout      = time.Minute
 	commitTimeout    = 3 * time.Second

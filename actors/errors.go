@@ -16,6 +16,8 @@ var (
 	ErrHandlerTimeout = errors.New("handler timeout")
 	// ErrLockLost ends the context of a handler of an orderly queue whose lock another member has got.
 	ErrLockLost = errors.New("queue lock lost")
+	// ErrRejected is the cause of a start that a broker's refusal ended, which waiting would not change.
+	ErrRejected = errors.New("refused by a broker")
 	// ErrDraining ends the context of a handler that is still running when the drain deadline of a shutdown passes.
 	ErrDraining = errors.New("draining: the deadline of the shutdown passed")
 	// ErrOffsetCorrected ends the context of a handler whose queue was moved to another offset by the broker.

@@ -72,6 +72,9 @@ var eventStyles = map[messages.EventKind]eventStyle{
 	messages.EventKind_EVENT_KIND_TRACE_DROPPED:          {logrus.WarnLevel, "traces were dropped; messages are consumed all the same"},
 	messages.EventKind_EVENT_KIND_ALLOCATION_FAULTY:      {logrus.WarnLevel, "allocation strategy is at fault; see that it gives each queue of the topic to one member"},
 	messages.EventKind_EVENT_KIND_QUEUES_SKIPPED:         {logrus.WarnLevel, "queues that the group has never seen begin behind their messages; set UnseenFromFirst to consume these"},
+	messages.EventKind_EVENT_KIND_SUBSCRIPTION_REJECTED:  {logrus.ErrorLevel, "broker refuses the filter of a topic; it is not consumed"},
+	messages.EventKind_EVENT_KIND_SUBSCRIBED:             {logrus.InfoLevel, "subscription changed"},
+	messages.EventKind_EVENT_KIND_UNSUBSCRIBED:           {logrus.InfoLevel, "topic unsubscribed"},
 	messages.EventKind_EVENT_KIND_CONFIGURATION_REJECTED: {logrus.ErrorLevel, "configuration rejected"},
 }
 

@@ -24,9 +24,9 @@ type groupContext struct {
 	locks kit.Ref
 	pool  *workpool.Pool
 	calls *calls
-	// lanes of the pool, by topic.
-	lanes  map[string]*workpool.Lane
-	status *groupStatus
+	// subscribed is what the group subscribes to now; the ConsumerGroup alone changes it.
+	subscribed atomic.Pointer[subscriptions]
+	status     *groupStatus
 	// traces is nil unless the client traces messages.
 	traces *tracing
 }
@@ -35,8 +35,7 @@ func newGroupContext(env *Env, spec *GroupSpec, traces *TraceSpec) *groupContext
 	running := &calls{}
 	g := &groupContext{
 		spec: spec, status: &groupStatus{retries: newHandBackLine(), rates: make(map[string]*topicRates), first: make(map[string]map[messages.QueueKey]bool), shares: make(map[string]*atomic.Int64)}, calls: running,
-		pool:  workpool.New(workpool.Config{Workers: spec.Workers, Context: running.join}),
-		lanes: make(map[string]*workpool.Lane),
+		pool: workpool.New(workpool.Config{Workers: spec.Workers, Context: running.join}),
 	}
 	g.traces = newTracing(env, traces, spec.Name)
 	g.home = &clusterOffsets{env: env, group: spec.Name}
@@ -49,11 +48,15 @@ func newGroupContext(env *Env, spec *GroupSpec, traces *TraceSpec) *groupContext
 		}
 		g.home = home
 	}
-	for _, sub := range spec.groupData().GetSubscriptions() {
-		g.lanes[sub.GetTopic()] = g.pool.Lane(sub.GetTopic())
+	g.subscribed.Store(newSubscriptions(spec))
+	for _, sub := range g.subscriptions().data.GetSubscriptions() {
+		g.pool.Lane(sub.GetTopic())
 	}
 	return g
 }
+
+// subscriptions gives what the group subscribes to now.
+func (g *groupContext) subscriptions() *subscriptions { return g.subscribed.Load() }
 
 // groupStatus is what a group tells of itself: written by its actors, read by anybody.
 type groupStatus struct {

@@ -9,9 +9,10 @@ import (
 )
 
 // GroupSpec is everything a ConsumerGroup needs to know. It is complete and checked: runtime fills in the defaults. It is
-// not changed after the start.
+// not changed after the start; what the group subscribes to may be, see ChangeSubscription.
 type GroupSpec struct {
-	Name          string
+	Name string
+	// Subscriptions are those of the start.
 	Subscriptions []*SubscriptionSpec
 	// Broadcast makes every member get everything; nil shares the queues among the members (clustering).
 	Broadcast *BroadcastSpec
@@ -21,6 +22,8 @@ type GroupSpec struct {
 	PullBatch int32
 	// PullBytes is the size limit that a pull asks for; brokers of this protocol version ignore it.
 	PullBytes int32
+	// CarrySubscription sends the filter along with every pull, so that it holds whatever the broker knows of the group.
+	CarrySubscription bool
 	// Suspend is how long the broker may hold a pull when there is nothing new; PullTimeout must exceed it by more than 5 s,
 	// the step in which brokers look after held pulls.
 	Suspend, PullTimeout time.Duration
@@ -109,32 +112,6 @@ type SubscriptionSpec struct {
 	Batch        func(context.Context, []*messages.Message) error
 	// BatchMax is how many messages Batch gets at the most.
 	BatchMax int
-}
-
-// subscription finds the subscription of a topic; nil if the group does not subscribe to it.
-func (s *GroupSpec) subscription(topic string) *SubscriptionSpec {
-	for _, sub := range s.Subscriptions {
-		if sub.Topic == topic {
-			return sub
-		}
-	}
-	return nil
-}
-
-// groupData makes the group's part of a heartbeat; the retry topic is subscribed to as Java does: not when broadcasting.
-func (s *GroupSpec) groupData() *messages.GroupData {
-	data := &messages.GroupData{
-		Group: s.Name, Model: s.model(), ConsumeFrom: s.Start.From,
-	}
-	version := int64(0)
-	for _, sub := range s.Subscriptions {
-		data.Subscriptions = append(data.Subscriptions, sub.Subscription)
-		version = max(version, sub.Subscription.GetVersion())
-	}
-	if !s.broadcasts() {
-		data.Subscriptions = append(data.Subscriptions, retrySubscription(s.Name, version))
-	}
-	return data
 }
 
 func retrySubscription(group string, version int64) *messages.Subscription {

@@ -45,7 +45,7 @@ func (h *handling) subscription(m *messages.Message) (*SubscriptionSpec, error) 
 	if h.sub != nil {
 		return h.sub, nil
 	}
-	if sub := h.group.spec.subscription(m.GetTopic()); sub != nil {
+	if sub := h.group.subscriptions().of(m.GetTopic()); sub != nil {
 		return sub, nil
 	}
 	return nil, fmt.Errorf("no handler for topic %s: the group does not subscribe to it any more", m.GetTopic())

@@ -46,8 +46,11 @@ type leavingGroup struct {
 }
 
 type announcedGroup struct {
-	data  *messages.GroupData
-	owner kit.Ref
+	data     *messages.GroupData
+	owner    kit.Ref
+	revision int64
+	// since is the version of the table from which on heartbeats carry it.
+	since int64
 }
 
 // beat is the state of one broker address.
@@ -93,7 +96,7 @@ func (a *HeartbeatSender) Receive(c *kit.Context, m kit.Message) {
 		a.settleLeaving(c)
 		c.After(a.env.Periods.Heartbeat, &messages.HeartbeatTick{})
 	case *messages.AnnounceGroup:
-		a.announce(c, m.GetData())
+		a.announce(c, m)
 	case *messages.WithdrawGroup:
 		a.withdraw(c, m.GetGroup())
 	case *messages.BrokersChanged:
@@ -120,9 +123,11 @@ func (a *HeartbeatSender) Receive(c *kit.Context, m kit.Message) {
 	}
 }
 
-func (a *HeartbeatSender) announce(c *kit.Context, data *messages.GroupData) {
-	a.table.groups[data.GetGroup()] = &announcedGroup{data: data, owner: c.Sender()}
+func (a *HeartbeatSender) announce(c *kit.Context, m *messages.AnnounceGroup) {
 	a.table.version++
+	a.table.groups[m.GetData().GetGroup()] = &announcedGroup{
+		data: m.GetData(), owner: c.Sender(), revision: m.GetRevision(), since: a.table.version,
+	}
 	a.beatAll(c)
 }
 
@@ -230,7 +235,9 @@ func (a *HeartbeatSender) done(c *kit.Context, m *messages.HeartbeatDone) {
 	if b.acknowledged != b.sending {
 		b.acknowledged = b.sending
 		for _, g := range a.table.groups {
-			c.Tell(g.owner, &messages.Announced{Address: m.GetAddress()})
+			if g.since <= b.sending { // else the next heartbeat, which is due, carries it
+				c.Tell(g.owner, &messages.Announced{Address: m.GetAddress(), Revision: g.revision})
+			}
 		}
 	}
 	if b.dirty {

@@ -74,6 +74,7 @@ func (a *Rebalancer) queueStopped(c *kit.Context, m kit.ChildStopped) {
 			delete(a.queues, key)
 			a.group.status.removeQueue(key)
 			a.env.Memory.remove(owned.q)
+			a.leave(c, key.Topic)
 			break
 		}
 	}

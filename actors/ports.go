@@ -65,6 +65,9 @@ type MembershipPort interface {
 	Heartbeat(ctx context.Context, address string, h *messages.Heartbeat) error
 	// Unregister takes a consumer group (or a producer group, if consumer is empty) of this client off one broker (35).
 	Unregister(ctx context.Context, address, consumerGroup, producerGroup string) error
+	// CheckSubscription asks a broker whether it takes the filter of a subscription (46). SUBSCRIPTION_PARSE_FAILED (23) says that
+	// the expression is wrong, SYSTEM_ERROR (1) that the broker has no property filter.
+	CheckSubscription(ctx context.Context, address, group string, s *messages.Subscription) error
 	// Members lists the client ids of a group (38). A group without members is a *messages.BrokerError, not an empty list.
 	Members(ctx context.Context, address, group string) ([]string, error)
 }

@@ -150,6 +150,9 @@ func (a *Puller) pull(c *kit.Context) {
 		// Only a master keeps offsets; a slave would pass them off as its own.
 		Commit: id == masterID && committed > 0,
 	}
+	if a.group.spec.CarrySubscription {
+		req.Subscription = a.q.subscription
+	}
 	a.q.status.address.set(addr)
 	a.q.status.lastPull.Store(a.sentAt.UnixMilli())
 	self, request := c.Self(), a.request

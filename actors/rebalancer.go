@@ -17,11 +17,11 @@ import (
 //
 //	Owns        the assignment of one group; the AssignedQueues
 //	Parent      ConsumerGroup
-//	In          Announced, RouteChanged, MembersChanged, RebalanceTick, RebalanceSoon, MembersListed, QueueBegun, QueueRevoked,
+//	In          Announced, subscriptionsChanged, subscriptionChecked, RouteChanged, MembersChanged, RebalanceTick, RebalanceSoon, MembersListed, QueueBegun, QueueRevoked,
 //	            PauseQueues, ResumeQueues, ResetOffsets, RevokeAll, ChildStopped
 //	Out         WatchTopic, RefreshRoute to routes; BeatNow to the heartbeat; MembersKnown to the QueueLocker; Revoke, Pause,
 //	            Resume, ResetOffset to AssignedQueues;
-//	            GroupReady, GroupNotReady, AllRevoked to the parent
+//	            GroupReady, GroupNotReady, topicLeft, AllRevoked to the parent
 //	States      unannounced, idle, listing, revoking all
 //	Invariants  one round at a time; a broadcasting group asks for no members and owns every queue of its routes; member lists that fail, are empty or lack ourselves change nothing; a queue is
 //	            started again only after its former AssignedQueue has ended
@@ -34,18 +34,21 @@ type Rebalancer struct {
 	topics    map[string]*balancedTopic
 	queues    map[messages.QueueKey]*ownedQueue
 	announced bool
-	ready     bool
-	round     int64
-	underway  int
-	again     bool
-	unusable  *messages.Failure
-	changed   bool
-	lastRound time.Time
-	soon      *kit.Timer
-	paused    map[messages.QueueKey]bool
-	pausedAll bool
-	revoking  *messages.RevokeAll
-	result    messages.AllRevoked
+	// revision is that of the subscriptions; acknowledged the one that each address knows.
+	revision     int64
+	acknowledged map[string]int64
+	ready        bool
+	round        int64
+	underway     int
+	again        bool
+	unusable     *messages.Failure
+	changed      bool
+	lastRound    time.Time
+	soon         *kit.Timer
+	paused       map[messages.QueueKey]bool
+	pausedAll    bool
+	revoking     *messages.RevokeAll
+	result       messages.AllRevoked
 }
 
 type balancedTopic struct {
@@ -57,6 +60,11 @@ type balancedTopic struct {
 	members      []string
 	// complaint is what was last said against the strategy's answer.
 	complaint string
+	// since is the revision that brought the present subscription.
+	since int64
+	// asking, checked and refused are about the brokers' consent to a filter that they evaluate.
+	asking, checked bool
+	refused         *messages.Failure
 }
 
 const (
@@ -75,11 +83,16 @@ func (a *Rebalancer) Receive(c *kit.Context, m kit.Message) {
 	case kit.Started:
 		a.start(c)
 	case *messages.Announced:
+		a.acknowledged[m.GetAddress()] = m.GetRevision()
 		if !a.announced {
 			a.announced = true
 			a.refreshRetryTopic(c)
 		}
 		a.trigger(c)
+	case *subscriptionsChanged:
+		a.resubscribe(c, m.to)
+	case *subscriptionChecked:
+		a.checked(c, m)
 	case *messages.RouteChanged:
 		a.routeChanged(c, m)
 	case *messages.MembersChanged:
@@ -115,14 +128,16 @@ func (a *Rebalancer) start(c *kit.Context) {
 	a.topics = make(map[string]*balancedTopic)
 	a.queues = make(map[messages.QueueKey]*ownedQueue)
 	a.paused = make(map[messages.QueueKey]bool)
+	a.acknowledged = make(map[string]int64)
 	a.group.status.clearQueues()
 	a.announced = c.Incarnation() > 1
 	if m := a.group.status.revokeAll.Load(); m != nil { // failed on the way out
 		a.revokeAll(c, m)
 		return
 	}
-	data := a.group.spec.groupData()
-	for _, sub := range data.GetSubscriptions() {
+	now := a.group.subscriptions()
+	a.revision = now.revision
+	for _, sub := range now.data.GetSubscriptions() {
 		a.topics[sub.GetTopic()] = &balancedTopic{subscription: sub}
 		c.Tell(a.group.routes, &messages.WatchTopic{Topic: sub.GetTopic()})
 	}
@@ -176,7 +191,7 @@ func (a *Rebalancer) beginRound(c *kit.Context) {
 	a.round++
 	a.again, a.unusable, a.changed = false, nil, false
 	for topic, t := range a.topics {
-		if t.route == nil {
+		if t.route == nil || a.checking(c, topic, t) {
 			continue
 		}
 		if a.group.spec.broadcasts() {
@@ -327,6 +342,9 @@ func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic, shar
 	}
 	for key := range want {
 		if owned := a.queues[key]; owned == nil {
+			if !a.known(key.Broker, t) {
+				continue // its Announced starts a round
+			}
 			a.changed = true
 			a.own(c, key, t.subscription)
 		} else if owned.revoking {
@@ -377,6 +395,9 @@ func (a *Rebalancer) reportReadiness(c *kit.Context) {
 			continue // the name servers answered: the topic does not exist yet and must not hold up the others
 		}
 		failure := t.failure
+		if failure == nil {
+			failure = t.refused
+		}
 		if failure == nil {
 			failure = a.unusable
 		}

@@ -11,14 +11,14 @@ import (
 // left to the caller.
 func (g *groupContext) runningInfo(now time.Time) *messages.RunningInfo {
 	info := &messages.RunningInfo{
-		Group: g.spec.groupData(), Orderly: g.spec.Order != nil, Workers: int32(g.pool.Workers()),
-		Settings: g.spec.settings(), Queues: g.facts(now).GetQueues(),
+		Group: g.subscriptions().data, Orderly: g.spec.Order != nil, Workers: int32(g.pool.Workers()),
+		Settings: g.settings(), Queues: g.facts(now).GetQueues(),
 	}
 	info.Settings["consumeThreadMin"] = strconv.Itoa(g.pool.Workers())
 	info.Settings["consumeThreadMax"] = strconv.Itoa(g.pool.Workers())
 	for _, sub := range info.GetGroup().GetSubscriptions() {
 		topic := sub.GetTopic()
-		info.Rates = append(info.Rates, g.status.ratesOf(topic).facts(topic, g.pool.Mean(g.lanes[topic])))
+		info.Rates = append(info.Rates, g.status.ratesOf(topic).facts(topic, g.pool.Mean(g.pool.Lane(topic))))
 	}
 	return info
 }
@@ -38,10 +38,11 @@ func (g *groupContext) offsetsIn(topic string) *messages.OffsetsReply {
 }
 
 // settings are the group's options by their Java names, as DefaultMQPushConsumer's fields (protocol.md 5.2).
-func (s *GroupSpec) settings() map[string]string {
+func (g *groupContext) settings() map[string]string {
+	s := g.spec
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	batch := 1
-	for _, sub := range s.Subscriptions {
+	for _, sub := range g.subscriptions().specs {
 		batch = max(batch, sub.BatchMax)
 	}
 	out := map[string]string{

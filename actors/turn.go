@@ -33,7 +33,7 @@ func newTurn(consumer kit.Ref, a *Consumer) *turn {
 
 // submit gives the turn to the group's pool.
 func (t *turn) submit() {
-	t.work = workpool.Group{Lane: t.group.lanes[t.q.key.Topic], Len: 1, Run: t.run}
+	t.work = workpool.Group{Lane: t.q.lane, Len: 1, Run: t.run}
 	_ = t.group.pool.Submit(&t.work)
 }
 

@@ -43,7 +43,7 @@ func (w *work) submit() {
 		return
 	}
 	w.units = workpool.Group{
-		Lane: w.group.lanes[w.q.key.Topic], Len: (w.count + w.unit - 1) / w.unit, Run: w.run,
+		Lane: w.q.lane, Len: (w.count + w.unit - 1) / w.unit, Run: w.run,
 	}
 	_ = w.group.pool.Submit(&w.units)
 }

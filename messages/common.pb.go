@@ -464,6 +464,68 @@ func (x *NetworkError) GetNotSent() bool {
 	return false
 }
 
+// SubscriptionError is a broker's refusal of a subscription's filter. It implements error.
+type SubscriptionError struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// The filter as it was sent.
+	Expression    string       `protobuf:"bytes,2,opt,name=expression,proto3" json:"expression,omitempty"`
+	Refusal       *BrokerError `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubscriptionError) Reset() {
+	*x = SubscriptionError{}
+	mi := &file_troupe_v1_common_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubscriptionError) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubscriptionError) ProtoMessage() {}
+
+func (x *SubscriptionError) ProtoReflect() protoreflect.Message {
+	mi := &file_troupe_v1_common_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubscriptionError.ProtoReflect.Descriptor instead.
+func (*SubscriptionError) Descriptor() ([]byte, []int) {
+	return file_troupe_v1_common_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SubscriptionError) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *SubscriptionError) GetExpression() string {
+	if x != nil {
+		return x.Expression
+	}
+	return ""
+}
+
+func (x *SubscriptionError) GetRefusal() *BrokerError {
+	if x != nil {
+		return x.Refusal
+	}
+	return nil
+}
+
 // Failure carries an error between actors.
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -474,6 +536,7 @@ type Failure struct {
 	//	*Failure_NoRoute
 	//	*Failure_NoOffset
 	//	*Failure_Other
+	//	*Failure_Subscription
 	Cause         isFailure_Cause `protobuf_oneof:"cause"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -481,7 +544,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_troupe_v1_common_proto_msgTypes[6]
+	mi := &file_troupe_v1_common_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +556,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_common_proto_msgTypes[6]
+	mi := &file_troupe_v1_common_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +569,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_common_proto_rawDescGZIP(), []int{6}
+	return file_troupe_v1_common_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Failure) GetCause() isFailure_Cause {
@@ -561,6 +624,15 @@ func (x *Failure) GetOther() string {
 	return ""
 }
 
+func (x *Failure) GetSubscription() *SubscriptionError {
+	if x != nil {
+		if x, ok := x.Cause.(*Failure_Subscription); ok {
+			return x.Subscription
+		}
+	}
+	return nil
+}
+
 type isFailure_Cause interface {
 	isFailure_Cause()
 }
@@ -588,6 +660,10 @@ type Failure_Other struct {
 	Other string `protobuf:"bytes,5,opt,name=other,proto3,oneof"`
 }
 
+type Failure_Subscription struct {
+	Subscription *SubscriptionError `protobuf:"bytes,6,opt,name=subscription,proto3,oneof"`
+}
+
 func (*Failure_Broker) isFailure_Cause() {}
 
 func (*Failure_Network) isFailure_Cause() {}
@@ -597,6 +673,8 @@ func (*Failure_NoRoute) isFailure_Cause() {}
 func (*Failure_NoOffset) isFailure_Cause() {}
 
 func (*Failure_Other) isFailure_Cause() {}
+
+func (*Failure_Subscription) isFailure_Cause() {}
 
 var File_troupe_v1_common_proto protoreflect.FileDescriptor
 
@@ -640,13 +718,20 @@ const file_troupe_v1_common_proto_rawDesc = "" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1b\n" +
 	"\ttimed_out\x18\x04 \x01(\bR\btimedOut\x12\x19\n" +
-	"\bnot_sent\x18\x05 \x01(\bR\anotSent\"\xcd\x01\n" +
+	"\bnot_sent\x18\x05 \x01(\bR\anotSent\"{\n" +
+	"\x11SubscriptionError\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1e\n" +
+	"\n" +
+	"expression\x18\x02 \x01(\tR\n" +
+	"expression\x120\n" +
+	"\arefusal\x18\x03 \x01(\v2\x16.troupe.v1.BrokerErrorR\arefusal\"\x91\x02\n" +
 	"\aFailure\x120\n" +
 	"\x06broker\x18\x01 \x01(\v2\x16.troupe.v1.BrokerErrorH\x00R\x06broker\x123\n" +
 	"\anetwork\x18\x02 \x01(\v2\x17.troupe.v1.NetworkErrorH\x00R\anetwork\x12\x1b\n" +
 	"\bno_route\x18\x03 \x01(\tH\x00R\anoRoute\x12\x1d\n" +
 	"\tno_offset\x18\x04 \x01(\bH\x00R\bnoOffset\x12\x16\n" +
-	"\x05other\x18\x05 \x01(\tH\x00R\x05otherB\a\n" +
+	"\x05other\x18\x05 \x01(\tH\x00R\x05other\x12B\n" +
+	"\fsubscription\x18\x06 \x01(\v2\x1c.troupe.v1.SubscriptionErrorH\x00R\fsubscriptionB\a\n" +
 	"\x05causeB/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
@@ -661,29 +746,32 @@ func file_troupe_v1_common_proto_rawDescGZIP() []byte {
 	return file_troupe_v1_common_proto_rawDescData
 }
 
-var file_troupe_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_troupe_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_troupe_v1_common_proto_goTypes = []any{
-	(*Queue)(nil),           // 0: troupe.v1.Queue
-	(*TopicRoute)(nil),      // 1: troupe.v1.TopicRoute
-	(*QueueGroup)(nil),      // 2: troupe.v1.QueueGroup
-	(*BrokerAddresses)(nil), // 3: troupe.v1.BrokerAddresses
-	(*BrokerError)(nil),     // 4: troupe.v1.BrokerError
-	(*NetworkError)(nil),    // 5: troupe.v1.NetworkError
-	(*Failure)(nil),         // 6: troupe.v1.Failure
-	nil,                     // 7: troupe.v1.BrokerAddresses.AddressesEntry
+	(*Queue)(nil),             // 0: troupe.v1.Queue
+	(*TopicRoute)(nil),        // 1: troupe.v1.TopicRoute
+	(*QueueGroup)(nil),        // 2: troupe.v1.QueueGroup
+	(*BrokerAddresses)(nil),   // 3: troupe.v1.BrokerAddresses
+	(*BrokerError)(nil),       // 4: troupe.v1.BrokerError
+	(*NetworkError)(nil),      // 5: troupe.v1.NetworkError
+	(*SubscriptionError)(nil), // 6: troupe.v1.SubscriptionError
+	(*Failure)(nil),           // 7: troupe.v1.Failure
+	nil,                       // 8: troupe.v1.BrokerAddresses.AddressesEntry
 }
 var file_troupe_v1_common_proto_depIdxs = []int32{
 	2, // 0: troupe.v1.TopicRoute.queues:type_name -> troupe.v1.QueueGroup
 	3, // 1: troupe.v1.TopicRoute.brokers:type_name -> troupe.v1.BrokerAddresses
-	7, // 2: troupe.v1.BrokerAddresses.addresses:type_name -> troupe.v1.BrokerAddresses.AddressesEntry
+	8, // 2: troupe.v1.BrokerAddresses.addresses:type_name -> troupe.v1.BrokerAddresses.AddressesEntry
 	0, // 3: troupe.v1.BrokerError.queue:type_name -> troupe.v1.Queue
-	4, // 4: troupe.v1.Failure.broker:type_name -> troupe.v1.BrokerError
-	5, // 5: troupe.v1.Failure.network:type_name -> troupe.v1.NetworkError
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	4, // 4: troupe.v1.SubscriptionError.refusal:type_name -> troupe.v1.BrokerError
+	4, // 5: troupe.v1.Failure.broker:type_name -> troupe.v1.BrokerError
+	5, // 6: troupe.v1.Failure.network:type_name -> troupe.v1.NetworkError
+	6, // 7: troupe.v1.Failure.subscription:type_name -> troupe.v1.SubscriptionError
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_troupe_v1_common_proto_init() }
@@ -691,12 +779,13 @@ func file_troupe_v1_common_proto_init() {
 	if File_troupe_v1_common_proto != nil {
 		return
 	}
-	file_troupe_v1_common_proto_msgTypes[6].OneofWrappers = []any{
+	file_troupe_v1_common_proto_msgTypes[7].OneofWrappers = []any{
 		(*Failure_Broker)(nil),
 		(*Failure_Network)(nil),
 		(*Failure_NoRoute)(nil),
 		(*Failure_NoOffset)(nil),
 		(*Failure_Other)(nil),
+		(*Failure_Subscription)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -704,7 +793,7 @@ func file_troupe_v1_common_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_troupe_v1_common_proto_rawDesc), len(file_troupe_v1_common_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

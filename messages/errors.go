@@ -46,6 +46,14 @@ func (e *NetworkError) Is(target error) bool {
 	return target == context.DeadlineExceeded && e.GetTimedOut()
 }
 
+// Error names the topic, its filter and the broker's remark, which tells the position.
+func (e *SubscriptionError) Error() string {
+	return fmt.Sprintf("subscription of topic %s: filter %q refused: %v", e.GetTopic(), e.GetExpression(), e.GetRefusal())
+}
+
+// Unwrap gives the broker's refusal.
+func (e *SubscriptionError) Unwrap() error { return e.GetRefusal() }
+
 // NoRouteError is ErrNoRoute with its topic.
 type NoRouteError struct{ Topic string }
 
@@ -63,7 +71,10 @@ func FailureOf(err error) *Failure {
 	var be *BrokerError
 	var ne *NetworkError
 	var nr *NoRouteError
+	var se *SubscriptionError
 	switch {
+	case errors.As(err, &se):
+		return &Failure{Cause: &Failure_Subscription{Subscription: se}}
 	case errors.As(err, &be):
 		return &Failure{Cause: &Failure_Broker{Broker: be}}
 	case errors.As(err, &ne):
@@ -90,6 +101,8 @@ func (f *Failure) Err() error {
 		return &NoRouteError{Topic: c.NoRoute}
 	case *Failure_NoOffset:
 		return ErrNoOffset
+	case *Failure_Subscription:
+		return c.Subscription
 	case *Failure_Other:
 		return errors.New(c.Other)
 	}

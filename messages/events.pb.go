@@ -90,6 +90,11 @@ const (
 	EventKind_EVENT_KIND_ALLOCATION_FAULTY EventKind = 45
 	// Queues that an existing group has never seen began behind messages that nobody will get; text names the queues.
 	EventKind_EVENT_KIND_QUEUES_SKIPPED EventKind = 46
+	// A broker refused the filter of a subscription; nothing of the topic is consumed until it takes it.
+	EventKind_EVENT_KIND_SUBSCRIPTION_REJECTED EventKind = 47
+	// A running group subscribed to a topic, or changed how.
+	EventKind_EVENT_KIND_SUBSCRIBED   EventKind = 48
+	EventKind_EVENT_KIND_UNSUBSCRIBED EventKind = 49
 )
 
 // Enum value maps for EventKind.
@@ -142,6 +147,9 @@ var (
 		44: "EVENT_KIND_TRACE_DROPPED",
 		45: "EVENT_KIND_ALLOCATION_FAULTY",
 		46: "EVENT_KIND_QUEUES_SKIPPED",
+		47: "EVENT_KIND_SUBSCRIPTION_REJECTED",
+		48: "EVENT_KIND_SUBSCRIBED",
+		49: "EVENT_KIND_UNSUBSCRIBED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":            0,
@@ -191,6 +199,9 @@ var (
 		"EVENT_KIND_TRACE_DROPPED":          44,
 		"EVENT_KIND_ALLOCATION_FAULTY":      45,
 		"EVENT_KIND_QUEUES_SKIPPED":         46,
+		"EVENT_KIND_SUBSCRIPTION_REJECTED":  47,
+		"EVENT_KIND_SUBSCRIBED":             48,
+		"EVENT_KIND_UNSUBSCRIBED":           49,
 	}
 )
 
@@ -404,7 +415,7 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\afailure\x18\r \x01(\v2\x12.troupe.v1.FailureR\afailure\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x0e \x01(\tR\tmessageId\x12\x14\n" +
-	"\x05stack\x18\x0f \x01(\tR\x05stack*\xcc\v\n" +
+	"\x05stack\x18\x0f \x01(\tR\x05stack*\xaa\f\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19EVENT_KIND_CLIENT_STARTED\x10\x01\x12\x1e\n" +
@@ -453,7 +464,10 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\x1fEVENT_KIND_OFFSET_STORE_WARNING\x10+\x12\x1c\n" +
 	"\x18EVENT_KIND_TRACE_DROPPED\x10,\x12 \n" +
 	"\x1cEVENT_KIND_ALLOCATION_FAULTY\x10-\x12\x1d\n" +
-	"\x19EVENT_KIND_QUEUES_SKIPPED\x10.B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
+	"\x19EVENT_KIND_QUEUES_SKIPPED\x10.\x12$\n" +
+	" EVENT_KIND_SUBSCRIPTION_REJECTED\x10/\x12\x19\n" +
+	"\x15EVENT_KIND_SUBSCRIBED\x100\x12\x1b\n" +
+	"\x17EVENT_KIND_UNSUBSCRIBED\x101B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
 	file_troupe_v1_events_proto_rawDescOnce sync.Once

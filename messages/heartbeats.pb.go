@@ -25,8 +25,10 @@ const (
 
 // AnnounceGroup adds or replaces a group in the heartbeat and sends it at once. The sender is told by Announced.
 type AnnounceGroup struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Data          *GroupData             `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Data  *GroupData             `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// Numbers what the group announces; Announced gives it back.
+	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -66,6 +68,13 @@ func (x *AnnounceGroup) GetData() *GroupData {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *AnnounceGroup) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
 }
 
 // WithdrawGroup takes a group out of the heartbeat and off every broker. The sender is told by Withdrawn.
@@ -287,8 +296,10 @@ func (x *HeartbeatDone) GetFailure() *Failure {
 
 // Announced tells the sender of AnnounceGroup that a broker knows the group with its present subscriptions.
 type Announced struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Address string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	// The latest announcement that the broker knows.
+	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -328,6 +339,13 @@ func (x *Announced) GetAddress() string {
 		return x.Address
 	}
 	return ""
+}
+
+func (x *Announced) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
 }
 
 // UnregisterDone is the result of taking a group off the brokers.
@@ -506,9 +524,10 @@ var File_troupe_v1_heartbeats_proto protoreflect.FileDescriptor
 
 const file_troupe_v1_heartbeats_proto_rawDesc = "" +
 	"\n" +
-	"\x1atroupe/v1/heartbeats.proto\x12\ttroupe.v1\x1a\x16troupe/v1/common.proto\x1a\x17troupe/v1/cluster.proto\"9\n" +
+	"\x1atroupe/v1/heartbeats.proto\x12\ttroupe.v1\x1a\x16troupe/v1/common.proto\x1a\x17troupe/v1/cluster.proto\"U\n" +
 	"\rAnnounceGroup\x12(\n" +
-	"\x04data\x18\x01 \x01(\v2\x14.troupe.v1.GroupDataR\x04data\"%\n" +
+	"\x04data\x18\x01 \x01(\v2\x14.troupe.v1.GroupDataR\x04data\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"%\n" +
 	"\rWithdrawGroup\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\"!\n" +
 	"\tWithdrawn\x12\x14\n" +
@@ -517,9 +536,10 @@ const file_troupe_v1_heartbeats_proto_rawDesc = "" +
 	"\rHeartbeatTick\"W\n" +
 	"\rHeartbeatDone\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12,\n" +
-	"\afailure\x18\x02 \x01(\v2\x12.troupe.v1.FailureR\afailure\"%\n" +
+	"\afailure\x18\x02 \x01(\v2\x12.troupe.v1.FailureR\afailure\"A\n" +
 	"\tAnnounced\x12\x18\n" +
-	"\aaddress\x18\x01 \x01(\tR\aaddress\"V\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"V\n" +
 	"\x0eUnregisterDone\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12.\n" +
 	"\bfailures\x18\x02 \x03(\v2\x12.troupe.v1.FailureR\bfailures\"%\n" +

@@ -30,10 +30,14 @@ const (
 	RevokeReason_REVOKE_REASON_UNSPECIFIED RevokeReason = 0
 	// Another member owns it now.
 	RevokeReason_REVOKE_REASON_REBALANCED RevokeReason = 1
-	// The queue is gone from the route, or the topic is not subscribed any more.
+	// The queue is gone from the route.
 	RevokeReason_REVOKE_REASON_UNROUTED RevokeReason = 2
 	// The runtime shuts down.
 	RevokeReason_REVOKE_REASON_DRAINING RevokeReason = 3
+	// The topic is not subscribed to any more.
+	RevokeReason_REVOKE_REASON_UNSUBSCRIBED RevokeReason = 4
+	// The topic's filter or handler changed; the queue is begun again.
+	RevokeReason_REVOKE_REASON_RESUBSCRIBED RevokeReason = 5
 )
 
 // Enum value maps for RevokeReason.
@@ -43,12 +47,16 @@ var (
 		1: "REVOKE_REASON_REBALANCED",
 		2: "REVOKE_REASON_UNROUTED",
 		3: "REVOKE_REASON_DRAINING",
+		4: "REVOKE_REASON_UNSUBSCRIBED",
+		5: "REVOKE_REASON_RESUBSCRIBED",
 	}
 	RevokeReason_value = map[string]int32{
-		"REVOKE_REASON_UNSPECIFIED": 0,
-		"REVOKE_REASON_REBALANCED":  1,
-		"REVOKE_REASON_UNROUTED":    2,
-		"REVOKE_REASON_DRAINING":    3,
+		"REVOKE_REASON_UNSPECIFIED":  0,
+		"REVOKE_REASON_REBALANCED":   1,
+		"REVOKE_REASON_UNROUTED":     2,
+		"REVOKE_REASON_DRAINING":     3,
+		"REVOKE_REASON_UNSUBSCRIBED": 4,
+		"REVOKE_REASON_RESUBSCRIBED": 5,
 	}
 )
 
@@ -1080,12 +1088,14 @@ const file_troupe_v1_queue_proto_rawDesc = "" +
 	"\tSuspended\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12!\n" +
 	"\fdelay_millis\x18\x02 \x01(\x03R\vdelayMillis\x12\x1a\n" +
-	"\battempts\x18\x03 \x01(\x05R\battempts*\x83\x01\n" +
+	"\battempts\x18\x03 \x01(\x05R\battempts*\xc3\x01\n" +
 	"\fRevokeReason\x12\x1d\n" +
 	"\x19REVOKE_REASON_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18REVOKE_REASON_REBALANCED\x10\x01\x12\x1a\n" +
 	"\x16REVOKE_REASON_UNROUTED\x10\x02\x12\x1a\n" +
-	"\x16REVOKE_REASON_DRAINING\x10\x03B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
+	"\x16REVOKE_REASON_DRAINING\x10\x03\x12\x1e\n" +
+	"\x1aREVOKE_REASON_UNSUBSCRIBED\x10\x04\x12\x1e\n" +
+	"\x1aREVOKE_REASON_RESUBSCRIBED\x10\x05B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
 	file_troupe_v1_queue_proto_rawDescOnce sync.Once

@@ -35,6 +35,9 @@ type BroadcastConfig struct {
 	// HandlerTimeout is how long a handler may run: then its context ends with ErrHandlerTimeout, its messages are dropped, and
 	// what it returns later changes nothing. Default 15 min (consumeTimeout), 1 ms to 24 h; NoTimeout for none.
 	HandlerTimeout time.Duration
+	// SendSubscription sends the filter along with every pull, so that it holds whatever else the brokers know of the group.
+	// Default false (postSubscriptionWhenPull).
+	SendSubscription bool
 	// LongPoll is how long the broker may hold a pull when there is nothing new. Default 15 s (brokerSuspendMaxTimeMillis).
 	LongPoll time.Duration
 }
@@ -72,6 +75,6 @@ func (c BroadcastConfig) check(group string, f *faults) {
 func (c BroadcastConfig) consumption() consumption {
 	return consumption{
 		workers: c.Workers, pullBatch: c.PullBatch, maxCached: c.MaxCached, maxCachedBytes: c.MaxCachedBytes, longPoll: c.LongPoll,
-		revokeGrace: c.RevokeGrace, from: c.ConsumeFrom, at: c.ConsumeTime,
+		revokeGrace: c.RevokeGrace, sendSubscription: c.SendSubscription, from: c.ConsumeFrom, at: c.ConsumeTime,
 	}
 }

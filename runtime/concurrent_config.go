@@ -54,6 +54,9 @@ type ConcurrentConfig struct {
 	// HandlerTimeout is how long a handler may run: then its context ends with ErrHandlerTimeout, its messages go back to the
 	// broker, once, and what it returns later changes nothing. Default 15 min (consumeTimeout), 1 ms to 24 h; NoTimeout for none.
 	HandlerTimeout time.Duration
+	// SendSubscription sends the filter along with every pull, so that it holds whatever else the brokers know of the group.
+	// Default false (postSubscriptionWhenPull).
+	SendSubscription bool
 	// LongPoll is how long the broker may hold a pull when there is nothing new. Default 15 s (brokerSuspendMaxTimeMillis).
 	LongPoll time.Duration
 }
@@ -114,7 +117,7 @@ func (c ConcurrentConfig) check(group string, f *faults) {
 func (c ConcurrentConfig) consumption() consumption {
 	return consumption{
 		workers: c.Workers, pullBatch: c.PullBatch, maxCached: c.MaxCached, maxCachedBytes: c.MaxCachedBytes, longPoll: c.LongPoll,
-		revokeGrace: c.RevokeGrace, from: c.ConsumeFrom, at: c.ConsumeTime, strictLast: c.StrictLast,
+		revokeGrace: c.RevokeGrace, sendSubscription: c.SendSubscription, from: c.ConsumeFrom, at: c.ConsumeTime, strictLast: c.StrictLast,
 		maxPerTopic: c.MaxCachedPerTopic, maxBytesPerTopic: c.MaxCachedBytesPerTopic, pullInterval: c.PullInterval,
 		unseenFromFirst: c.UnseenFromFirst,
 	}

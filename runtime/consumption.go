@@ -18,6 +18,7 @@ type consumption struct {
 	maxPerTopic                   int
 	maxBytesPerTopic              int64
 	pullInterval                  time.Duration
+	sendSubscription              bool
 }
 
 // Java's limit for the answer of a pull, which brokers of this protocol version ignore (pullBatchSizeInBytes).
@@ -61,7 +62,7 @@ func (c consumption) spec(group string) *actors.GroupSpec {
 		Suspend: c.longPoll, PullTimeout: c.longPoll + pullMargin,
 		Limits:      actors.Limits{Messages: int64(c.maxCached), Bytes: c.maxCachedBytes, TopicMessages: int64(c.maxPerTopic), TopicBytes: c.maxBytesPerTopic},
 		Start:       actors.StartRule{From: consumeFrom(c.from), At: c.at, StrictLast: c.strictLast, UnseenFromFirst: c.unseenFromFirst},
-		RevokeGrace: c.revokeGrace, PullInterval: c.pullInterval,
+		RevokeGrace: c.revokeGrace, PullInterval: c.pullInterval, CarrySubscription: c.sendSubscription,
 	}
 }
 

@@ -24,6 +24,8 @@ var (
 	ErrLockLost = actors.ErrLockLost
 	// ErrHandlerTimeout is the cause with which a handler's context ends when it runs longer than its group's HandlerTimeout.
 	ErrHandlerTimeout = actors.ErrHandlerTimeout
+	// ErrRejected is the cause of a start that a broker's refusal ended at once, see *SubscriptionError.
+	ErrRejected = actors.ErrRejected
 	// ErrClosed: the Runtime was shut down.
 	ErrClosed = actors.ErrClosed
 	// ErrNotStarted: the Runtime has not been started yet.
@@ -40,6 +42,8 @@ type (
 	PanicError = actors.PanicError
 	// BrokerError is a refusal: Code, CodeName, Request, Broker, Address, Queue, Remark.
 	BrokerError = messages.BrokerError
+	// SubscriptionError is a broker's refusal of a topic's filter: Topic, Expression, Refusal with the broker's remark.
+	SubscriptionError = messages.SubscriptionError
 	// NetworkError is a request that got no answer: Request, Address, Reason, TimedOut, NotSent.
 	NetworkError = messages.NetworkError
 )
@@ -57,7 +61,7 @@ func FailedAt(failures map[int]error) error { return actors.FailedAt(failures) }
 // StartError is a start that did not come to an end in time: what was in the way, by group.
 type StartError struct {
 	Groups map[string]error
-	// Cause is why the start ended: the context's error.
+	// Cause is why the start ended: the context's error, or ErrRejected.
 	Cause error
 }
 

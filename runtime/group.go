@@ -3,6 +3,7 @@ package troupe
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/troupe-mq/troupe/actors"
 	"github.com/troupe-mq/troupe/messages"
@@ -61,6 +62,61 @@ func (g *group) HandleBatch(topic string, filter Filter, max int, h BatchHandler
 	g.subscribe(&topicHandler{topic: topic, filter: filter, batch: h, max: max})
 }
 
+// Subscribe makes a running group consume one more topic, or an old one by another filter or handler. It returns at once;
+// brokers hear of it in a heartbeat at once, and the topic is pulled from each as soon as it knows. Messages of an old
+// subscription that no handler has begun are delivered again by the new one. A filter that a broker refuses is told by a
+// SUBSCRIPTION_REJECTED event, and tried again with each rebalance.
+//
+// All members of a group must subscribe alike: change them all. Before the start use Handle. Error: ErrNotStarted, ErrClosed,
+// *ConfigError.
+func (g *group) Subscribe(topic string, filter Filter, h Handler) error {
+	return g.resubscribe(&topicHandler{topic: topic, filter: filter, one: h, max: 1})
+}
+
+// SubscribeBatch is Subscribe with a handler for batches, see HandleBatch.
+func (g *group) SubscribeBatch(topic string, filter Filter, max int, h BatchHandler) error {
+	return g.resubscribe(&topicHandler{topic: topic, filter: filter, batch: h, max: max})
+}
+
+// Unsubscribe makes a running group give a topic up. It returns at once: pulling stops, brokers hear of it in a heartbeat,
+// running handlers end within the group's RevokeGrace, offsets are stored; what was pulled and not begun is dropped. Retries
+// of its messages find no handler any more and go on being retried until they are dead letters or the topic is subscribed to
+// again. Error: ErrNotStarted, ErrClosed, *ConfigError if the group does not subscribe to the topic.
+func (g *group) Unsubscribe(topic string) error {
+	r := g.runtime
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.whileRunning(); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(g.topics, func(t *topicHandler) bool { return t.topic == topic })
+	if i < 0 {
+		return &ConfigError{Field: "group " + g.name + ": topic", Value: topic, Reason: "is not subscribed to"}
+	}
+	g.topics = slices.Delete(slices.Clone(g.topics), i, i+1)
+	r.client.Tell(g.name, &actors.ChangeSubscription{Topic: topic})
+	return nil
+}
+
+// resubscribe tells the group's actor under the lock, so that changes arrive in the order in which they are noted.
+func (g *group) resubscribe(t *topicHandler) error {
+	r := g.runtime
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.whileRunning(); err != nil {
+		return err
+	}
+	var f faults
+	g.checkTopic(t, &f)
+	if err := f.err(); err != nil {
+		return err
+	}
+	topics := slices.DeleteFunc(slices.Clone(g.topics), func(o *topicHandler) bool { return o.topic == t.topic })
+	g.topics = append(topics, t)
+	r.client.Tell(g.name, &actors.ChangeSubscription{Topic: t.topic, Spec: g.subscription(t, time.Now().UnixMilli())})
+	return nil
+}
+
 // Use wraps the group's handlers; the first middleware given is the outermost. Batch handlers are not wrapped. Must be called
 // before the start.
 func (g *group) Use(mw ...Middleware) {
@@ -111,35 +167,44 @@ func (g *group) checkTopics(f *faults) {
 		f.add("group "+g.name, nil, "has no handler: call Handle or HandleBatch before the start")
 	}
 	for i, t := range g.topics {
-		f.topic(field, t.topic)
-		if t.filter.fault != "" {
-			f.add(field+" "+t.topic+": filter", t.filter.tags, t.filter.fault)
-		}
-		if t.one == nil && t.batch == nil {
-			f.add(field+" "+t.topic+": handler", nil, "must not be nil")
-		}
-		f.number(field+" "+t.topic+": batch size", t.max, 1, 1024)
+		g.checkTopic(t, f)
 		if slices.ContainsFunc(g.topics[:i], func(o *topicHandler) bool { return o.topic == t.topic }) {
 			f.add(field, t.topic, "is subscribed to twice: a group has one filter and one handler for a topic")
 		}
 	}
 }
 
+func (g *group) checkTopic(t *topicHandler, f *faults) {
+	field := "group " + g.name + ": topic"
+	f.topic(field, t.topic)
+	if t.filter.fault != "" {
+		f.add(field+" "+t.topic+": filter", t.filter.value(), t.filter.fault)
+	}
+	if t.one == nil && t.batch == nil {
+		f.add(field+" "+t.topic+": handler", nil, "must not be nil")
+	}
+	f.number(field+" "+t.topic+": batch size", t.max, 1, 1024)
+}
+
 // subscriptions are the topics with their handlers in their middleware.
 func (g *group) subscriptions(version int64) []*actors.SubscriptionSpec {
 	var out []*actors.SubscriptionSpec
 	for _, t := range g.topics {
-		sub := &actors.SubscriptionSpec{
-			Topic: t.topic, Subscription: t.filter.subscription(t.topic, version), Batch: t.batch, BatchMax: t.max,
-		}
-		if t.one != nil {
-			h := t.one
-			for _, mw := range slices.Backward(g.middleware) {
-				h = mw(h)
-			}
-			sub.One = func(ctx context.Context, m *messages.Message) error { return h(ctx, m) }
-		}
-		out = append(out, sub)
+		out = append(out, g.subscription(t, version))
 	}
 	return out
+}
+
+func (g *group) subscription(t *topicHandler, version int64) *actors.SubscriptionSpec {
+	sub := &actors.SubscriptionSpec{
+		Topic: t.topic, Subscription: t.filter.subscription(t.topic, version), Batch: t.batch, BatchMax: t.max,
+	}
+	if t.one != nil {
+		h := t.one
+		for _, mw := range slices.Backward(g.middleware) {
+			h = mw(h)
+		}
+		sub.One = func(ctx context.Context, m *messages.Message) error { return h(ctx, m) }
+	}
+	return sub
 }

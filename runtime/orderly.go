@@ -72,6 +72,9 @@ type OrderlyConfig struct {
 	Allocation Allocation
 	// RevokeGrace is how long a handler may go on when its queue moves to another member. Default 5 s.
 	RevokeGrace time.Duration
+	// SendSubscription sends the filter along with every pull, so that it holds whatever else the brokers know of the group.
+	// Default false (postSubscriptionWhenPull).
+	SendSubscription bool
 	// LongPoll is how long the broker may hold a pull when there is nothing new. Default 15 s (brokerSuspendMaxTimeMillis).
 	LongPoll time.Duration
 }
@@ -111,7 +114,7 @@ func (g *OrderlyGroup) check(f *faults) {
 func (c OrderlyConfig) consumption() consumption {
 	return consumption{
 		workers: c.Workers, pullBatch: c.PullBatch, maxCached: c.MaxCached, maxCachedBytes: c.MaxCachedBytes, longPoll: c.LongPoll,
-		revokeGrace: c.RevokeGrace, from: c.ConsumeFrom, at: c.ConsumeTime, strictLast: c.StrictLast,
+		revokeGrace: c.RevokeGrace, sendSubscription: c.SendSubscription, from: c.ConsumeFrom, at: c.ConsumeTime, strictLast: c.StrictLast,
 		maxPerTopic: c.MaxCachedPerTopic, maxBytesPerTopic: c.MaxCachedBytesPerTopic, pullInterval: c.PullInterval,
 		unseenFromFirst: c.UnseenFromFirst,
 	}

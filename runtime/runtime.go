@@ -252,6 +252,18 @@ func (r *Runtime) Topology() *Topology {
 	return &Topology{ClientId: r.config.ClientID, TakenAt: time.Now().UnixMilli()}
 }
 
+// whileRunning is nil between a start and the shutdown. Call it with the lock held.
+func (r *Runtime) whileRunning() error {
+	switch r.state {
+	case started:
+		return nil
+	case closing, closed:
+		return ErrClosed
+	default:
+		return ErrNotStarted
+	}
+}
+
 func (r *Runtime) running() *actors.Client {
 	r.mu.Lock()
 	defer r.mu.Unlock()

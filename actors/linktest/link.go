@@ -91,6 +91,13 @@ func (l *link) Unregister(ctx context.Context, address, consumerGroup, producerG
 	return err
 }
 
+func (l *link) CheckSubscription(ctx context.Context, address, group string, s *messages.Subscription) error {
+	_, err := l.call(ctx, Call{Op: CheckSubscription, Address: address, Group: group, Topic: s.GetTopic(), Request: s}, func() (any, error) {
+		return nil, nil
+	})
+	return err
+}
+
 func (l *link) Members(ctx context.Context, address, group string) ([]string, error) {
 	v, err := l.call(ctx, Call{Op: Members, Address: address, Group: group}, func() (any, error) {
 		if len(l.cluster.members[group]) == 0 {

@@ -86,6 +86,13 @@ func (l *link) Unregister(ctx context.Context, address, consumerGroup, producerG
 	return err
 }
 
+// CheckSubscription asks a broker whether it takes the filter of a subscription (CHECK_CLIENT_CONFIG, 46).
+func (l *link) CheckSubscription(ctx context.Context, address, group string, s *messages.Subscription) error {
+	body := wire.CheckClient{ClientID: l.clientID, Group: group, Subscription: subscriptionData(s)}
+	_, err := l.ask(ctx, l.timeouts.members, target{address: address}, newRequest(wire.CheckClientConfig, nil, body.Encode()))
+	return err
+}
+
 // Members lists the client ids of a group (GET_CONSUMER_LIST_BY_GROUP, 38). A broker that knows no member says SYSTEM_ERROR.
 func (l *link) Members(ctx context.Context, address, group string) ([]string, error) {
 	cmd := newRequest(wire.GetConsumerListByGroup, &wire.GroupHeader{Group: group}, nil)

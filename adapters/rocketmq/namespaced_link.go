@@ -41,6 +41,13 @@ func (l *namespacedLink) Unregister(ctx context.Context, address, consumerGroup,
 	return l.names.fault(l.link.Unregister(ctx, address, l.names.wire(consumerGroup), l.names.wire(producerGroup)))
 }
 
+// CheckSubscription asks whether a broker takes a filter for a topic of the namespace.
+func (l *namespacedLink) CheckSubscription(ctx context.Context, address, group string, s *messages.Subscription) error {
+	s = proto.CloneOf(s)
+	s.Topic = l.names.wire(s.GetTopic())
+	return l.names.fault(l.link.CheckSubscription(ctx, address, l.names.wire(group), s))
+}
+
 // Members lists the members of a group of the namespace.
 func (l *namespacedLink) Members(ctx context.Context, address, group string) ([]string, error) {
 	got, err := l.link.Members(ctx, address, l.names.wire(group))

@@ -37,6 +37,18 @@ var _ = onEveryVersion("A Runtime", func(v apachebroker.Version, cluster func(co
 	Describe("a publisher", func() { conformance.Publishing(shared) })
 	Describe("an orderly group", func() { conformance.Ordering(shared) })
 	Describe("a queue that is handed over", func() { conformance.HandingOver(shared, 3) })
+	Describe("the subscriptions of a group", func() { conformance.Subscribing(shared) })
+	Describe("a filter that the broker evaluates", func() { conformance.Filtering(shared) })
+	Describe("a filter that the broker does not evaluate", Ordered, func() {
+		var own *apachebroker.Cluster
+		BeforeAll(func(ctx SpecContext) {
+			var err error
+			own, err = apachebroker.Start(ctx, apachebroker.Options{Version: v, Config: map[string]string{"enablePropertyFilter": "false"}})
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(func() { Expect(own.Close()).To(Succeed()) })
+		}, NodeTimeout(3*time.Minute))
+		conformance.NotFiltering(func(context.Context) conformance.Cluster { return apacheCluster{own} })
+	})
 	// These kill the broker: they have a cluster of their own.
 	Describe("the life of a group", Ordered, func() {
 		var own *apachebroker.Cluster

@@ -98,3 +98,13 @@ var _ = Describe("What tools ask of a member on an embedded broker that leaves r
 })
 
 var _ = Describe("A publisher on the embedded broker", func() { conformance.Publishing(cluster) })
+
+var _ = Describe("The subscriptions of a group on the embedded broker", func() { conformance.Subscribing(cluster) })
+
+var _ = Describe("A filter that the embedded broker does not evaluate", func() { conformance.NotFiltering(cluster) })
+
+var _ = Describe("A filter that the embedded broker evaluates", func() {
+	conformance.Filtering(func(ctx context.Context) conformance.Cluster {
+		return inProcess{broker(ctx, embedded.Config{DelayLevels: levels(), PropertyFilter: true})}
+	})
+})
