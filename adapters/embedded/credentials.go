@@ -21,7 +21,7 @@ func (i *incarnation) checkSignature(cmd *wire.Command) *wire.Command {
 	}
 	switch name := cmd.Ext.Text(wire.FieldAccessKey); {
 	case name == "":
-		return refuse(wire.NoPermission, "username cannot be null")
+		return refuse(wire.NoPermission, "username cannot be null.")
 	case name != k.AccessKey:
 		return refuse(wire.NoPermission, "User:"+name+" is not found")
 	case subtle.ConstantTimeCompare([]byte(wire.Signature(cmd, k.SecretKey)), []byte(cmd.Ext.Text(wire.FieldSignature))) != 1:

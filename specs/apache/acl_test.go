@@ -105,11 +105,11 @@ var _ = onEveryVersion("A cluster that checks who asks", func(v apachebroker.Ver
 			"a wrong secret": {AccessKey: permits.AccessKey, SecretKey: "wrong-secret-1"}, "no right": bystands,
 		} {
 			By(name)
-			err, told := fails(ctx, with(k), topic, group, 4*time.Second)
+			told, err := fails(ctx, with(k), topic, group, 4*time.Second)
 			var start *troupe.StartError
 			Expect(err).To(BeAssignableToTypeOf(start), name)
 			AddReportEntry(name, fmt.Sprint(err, told))
-			Expect(err).To(MatchError(ContainSubstring("HEART_BEAT "+c.BrokerAddr())), name)
+			Expect(err).To(MatchError(ContainSubstring("HEART_BEAT ("+c.BrokerAddr()+")")), name)
 			Expect(told["EVENT_KIND_HEARTBEAT_FAILED"]).To(And(BeNumerically(">=", 1), BeNumerically("<=", 12)), "%s: %v", name, told)
 		}
 	}, SpecTimeout(4*time.Minute))

@@ -115,8 +115,8 @@ func works(ctx context.Context, c rocketmq.Cluster, topic, group string) {
 	Expect(rt.Shutdown(ctx)).To(Succeed())
 }
 
-// fails starts a group that cannot begin, and gives the error of its start and what the program was told meanwhile.
-func fails(ctx context.Context, c rocketmq.Cluster, topic, group string, wait time.Duration) (failed error, told map[string]int) {
+// fails starts a group that cannot begin, and gives what the program was told meanwhile and the error of its start.
+func fails(ctx context.Context, c rocketmq.Cluster, topic, group string, wait time.Duration) (told map[string]int, failed error) {
 	GinkgoHelper()
 	counts := &eventCounts{of: map[string]int{}}
 	rt, err := troupe.New(c, troupe.Config{}, troupe.WithObserver(counts))
@@ -129,7 +129,7 @@ func fails(ctx context.Context, c rocketmq.Cluster, topic, group string, wait ti
 	Expect(rt.Shutdown(ctx)).To(Or(Succeed(), HaveOccurred())) // what it could not store does not matter here
 	counts.mu.Lock()
 	defer counts.mu.Unlock()
-	return failed, counts.of
+	return counts.of, failed
 }
 
 // eventCounts counts events by kind.
@@ -167,7 +167,7 @@ var _ = onEveryVersion("A cluster that speaks TLS only", func(v apachebroker.Ver
 			{&tls.Config{RootCAs: a.pool, ServerName: "other.example"}, "wanted to match other.example"},
 			{nil, "connection lost"},
 		} {
-			err, told := fails(ctx, with(bad.cfg), topic, group, 4*time.Second)
+			told, err := fails(ctx, with(bad.cfg), topic, group, 4*time.Second)
 			var start *troupe.StartError
 			Expect(err).To(BeAssignableToTypeOf(start))
 			Expect(err).To(MatchError(ContainSubstring(bad.reason)))
@@ -187,7 +187,7 @@ var _ = onEveryVersion("A cluster that speaks TLS only", func(v apachebroker.Ver
 		Expect(c.CreateTopic(ctx, topic, 2)).To(Succeed())
 		works(ctx, rocketmq.Cluster{NameServers: []string{c.NameServer()}, TLS: mutual}, topic, group)
 
-		err, told := fails(ctx, rocketmq.Cluster{NameServers: []string{c.NameServer()}, TLS: &tls.Config{RootCAs: a.pool}}, topic, group, 4*time.Second)
+		told, err := fails(ctx, rocketmq.Cluster{NameServers: []string{c.NameServer()}, TLS: &tls.Config{RootCAs: a.pool}}, topic, group, 4*time.Second)
 		Expect(err).To(MatchError(ContainSubstring("certificate")))
 		Expect(told["EVENT_KIND_ROUTE_FAILED"]).To(BeNumerically("<=", 8), "%v", told)
 	}, SpecTimeout(4*time.Minute))
