@@ -215,7 +215,7 @@ var _ = Describe("A panic in a Consumer", func() {
 				}
 				s.pass(10 * time.Second)
 				Expect(s.owned("orders")).To(BeEmpty())
-				Expect(s.seen(messages.EventKind_EVENT_KIND_QUEUE_REVOKED)).To(HaveLen(2), "it and the retry queue")
+				Expect(s.seen(messages.EventKind_EVENT_KIND_QUEUE_REVOKED)).To(ContainElement(HaveField("Queue.Topic", "orders")))
 				Expect(s.cluster.Offset(group, key)).To(Equal(stored))
 				Expect(evil.times.Load()).To(BeNumerically("<=", 0), "the sabotage happened")
 				if ignores {
