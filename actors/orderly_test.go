@@ -119,7 +119,7 @@ var _ = Describe("An orderly group", func() {
 		})
 	})
 
-	It("holds up a queue at a message that fails, counts its attempts, and holds up no other", func() {
+	It("holds up a queue at a message that fails, counts its attempts, and holds up no other", Label("A23"), func() {
 		bubble(func() {
 			s := newOrdered(2)
 			s.cluster.Fill(zero, 3)
@@ -177,7 +177,7 @@ var _ = Describe("An orderly group", func() {
 		})
 	})
 
-	It("never gives a message up by itself", func() {
+	It("never gives a message up by itself", Label("A24"), func() {
 		bubble(func() {
 			s := newOrdered(1)
 			s.cluster.Fill(zero, 2)
@@ -191,7 +191,7 @@ var _ = Describe("An orderly group", func() {
 		})
 	})
 
-	It("publishes a message to the retry topic after its last attempt, as Java does, and goes on", func() {
+	It("publishes a message to the retry topic after its last attempt, as Java does, and goes on", Label("A24"), func() {
 		bubble(func() {
 			s := newOrdered(1)
 			s.spec.Groups[0].MaxReconsumes = 2
@@ -219,7 +219,7 @@ var _ = Describe("An orderly group", func() {
 		})
 	})
 
-	It("sends a message straight to the dead letter topic for DeadLetter, and goes on when the broker has it", func() {
+	It("sends a message straight to the dead letter topic for DeadLetter, and goes on when the broker has it", Label("A24"), func() {
 		bubble(func() {
 			s := newOrdered(1)
 			s.cluster.Fill(zero, 3)
@@ -276,7 +276,7 @@ var _ = Describe("An orderly group", func() {
 		Entry("nothing, if nothing failed", actors.FailedAt(map[int]error{}), []string{"4", "5", "6", "7"}),
 	)
 
-	It("counts a panic as a failed attempt and goes on (A36)", Label("A36"), func() {
+	It("counts a panic as a failed attempt and goes on", Label("A36"), func() {
 		bubble(func() {
 			s := newOrdered(1)
 			s.cluster.Fill(zero, 12)
@@ -440,6 +440,187 @@ var _ = Describe("An orderly group", func() {
 			s.pass(time.Minute)
 			Expect(s.inOrder(zero)).To(Equal(upTo(400)))
 			s.stop(time.Second)
+		})
+	})
+
+	It("commits nothing behind a message that fails before it has succeeded", Label("A23"), func() {
+		bubble(func() {
+			s := newOrdered(1)
+			s.cluster.Fill(zero, 100)
+			s.handle(func(_ context.Context, m *messages.Message) error {
+				if m.GetQueueOffset() == 10 && m.GetReconsumeTimes() < 3 {
+					return actors.RetryAfter(7*time.Second, errors.New("not yet"))
+				}
+				return nil
+			})
+			s.start()
+			s.pass(20500 * time.Millisecond)
+			for _, call := range append(s.calls(linktest.Commit, on(zero)), s.calls(linktest.Pull, on(zero))...) {
+				if req, ok := call.Request.(*messages.PullRequest); ok {
+					Expect(req.GetCommitOffset()).To(BeNumerically("<=", 10))
+				} else {
+					Expect(call.Offset).To(BeNumerically("<=", 10))
+				}
+			}
+			s.pass(time.Second)
+			Expect(s.inOrder(zero)).To(Equal(append(append(upTo(11), "10", "10", "10"), upTo(100)[11:]...)))
+			s.stop(time.Second)
+		})
+	})
+
+	When("locks are renewed", Label("A21"), func() {
+		load := func(s *stage, queues int32, pause time.Duration, stop <-chan struct{}) {
+			ticker := time.NewTicker(pause)
+			go func() {
+				defer ticker.Stop()
+				for {
+					select {
+					case <-ticker.C:
+						for id := range queues {
+							s.cluster.Fill(linktest.Key("orders", "a", id), 1)
+						}
+					case <-stop:
+						return
+					}
+				}
+			}()
+		}
+
+		It("nothing pauses for it", func() {
+			bubble(func() {
+				s := newOrdered(16)
+				s.start()
+				stop := make(chan struct{})
+				load(s, 16, 500*time.Millisecond, stop)
+				s.pass(10 * time.Minute)
+				close(stop)
+				s.pass(time.Second)
+				for id := range int32(16) {
+					key := linktest.Key("orders", "a", id)
+					Expect(s.inOrder(key)).To(Equal(upTo(int(s.cluster.Max(key)))))
+					Expect(longestGap(s.calls(linktest.Pull), key)).To(BeNumerically("<", time.Second))
+				}
+				Expect(s.seen(messages.EventKind_EVENT_KIND_LOCK_LOST)).To(BeEmpty())
+				s.stop(time.Second)
+			})
+		})
+
+		It("the queue alone stops whose lock is refused, and goes on within a second after it was had again", func() {
+			bubble(func() {
+				s := newOrdered(4)
+				s.start()
+				s.pass(time.Second)
+				three := linktest.Key("orders", "a", 3)
+				s.cluster.LockFor(group, "thief", three)
+				s.pass(20 * time.Second)
+				stop := make(chan struct{})
+				load(s, 4, 100*time.Millisecond, stop)
+				s.pass(5 * time.Second)
+				Expect(s.inOrder(three)).To(BeEmpty())
+				Expect(len(s.inOrder(zero))).To(BeNumerically(">", 40))
+				s.cluster.LockFor(group, "", three)
+				s.pass(time.Second)
+				Expect(s.inOrder(three)).NotTo(BeEmpty())
+				close(stop)
+				s.stop(time.Second)
+			})
+		})
+
+		It("a request that times out stops nothing while the last lock counts", func() {
+			bubble(func() {
+				s := newOrdered(1)
+				s.start()
+				s.pass(5 * time.Second)
+				s.cluster.On(linktest.Lock, linktest.Once(linktest.Answer{Silent: true}))
+				stop := make(chan struct{})
+				load(s, 1, 100*time.Millisecond, stop)
+				s.pass(23 * time.Second)
+				Expect(len(s.inOrder(zero))).To(BeNumerically(">", 220))
+				close(stop)
+				s.stop(time.Second)
+			})
+		})
+	})
+
+	It("pulls nothing before it has lock and offset, however often these fail, and then at the stored offset", Label("A25"), func() {
+		bubble(func() {
+			s := newOrdered(1)
+			s.cluster.Fill(zero, 100)
+			s.cluster.SetOffset(group, zero, 60)
+			silent := linktest.Answer{Silent: true}
+			s.cluster.On(linktest.Lock, linktest.Once(silent, silent, silent))
+			s.cluster.On(linktest.Committed, linktest.For(on(zero), linktest.Once(linktest.Answer{Err: linktest.Refusal(1)})))
+			s.start()
+			s.pass(10 * time.Second)
+			Expect(s.calls(linktest.Pull, on(zero))[0].Offset).To(Equal(int64(60)))
+			Expect(s.inOrder(zero)).To(HaveLen(40))
+			Expect(s.seen(messages.EventKind_EVENT_KIND_LOCK_FAILED)).NotTo(BeEmpty())
+			s.stop(time.Second)
+		})
+	})
+
+	It("keeps its locks through a handler call of twelve minutes, and goes on by itself afterwards", Label("A25"), func() {
+		bubble(func() {
+			s := newOrdered(2)
+			s.cluster.Fill(zero, 3)
+			s.cluster.Fill(one, 50)
+			s.handle(func(_ context.Context, m *messages.Message) error {
+				if m.GetQueueId() == 0 && m.GetQueueOffset() == 0 {
+					time.Sleep(12 * time.Minute)
+				}
+				return nil
+			})
+			s.start()
+			s.pass(11 * time.Minute)
+			Expect(s.inOrder(one)).To(HaveLen(50))
+			Expect(s.cluster.LockHolder(group, zero)).To(Equal("me"))
+			s.pass(2 * time.Minute)
+			Expect(s.inOrder(zero)).To(Equal(upTo(3)))
+			s.stop(time.Second)
+		})
+	})
+
+	It("is never in one queue at two members at once while queues move", Label("A22"), func() {
+		bubble(func() {
+			first := newOrdered(4)
+			second := newStageOn(first.cluster, "you", "orders")
+			second.ordered()
+			var mu sync.Mutex
+			inside := make(map[int32]bool)
+			for _, s := range []*stage{first, second} {
+				s.handle(func(_ context.Context, m *messages.Message) error {
+					mu.Lock()
+					Expect(inside[m.GetQueueId()]).To(BeFalse())
+					inside[m.GetQueueId()] = true
+					mu.Unlock()
+					time.Sleep(300 * time.Millisecond)
+					mu.Lock()
+					inside[m.GetQueueId()] = false
+					mu.Unlock()
+					return nil
+				})
+			}
+			for id := range int32(4) {
+				first.cluster.Fill(linktest.Key("orders", "a", id), 40)
+			}
+			first.start()
+			first.pass(2 * time.Second)
+			second.launch()
+			first.pass(20 * time.Millisecond)
+			joined := first.cluster.Now()
+			first.cluster.Notify(group)
+			first.pass(20 * time.Second)
+			var begun []time.Duration
+			for _, call := range first.calls(linktest.Pull, about("orders")) {
+				if call.Client == "you" {
+					begun = append(begun, call.At-joined)
+				}
+			}
+			Expect(begun).NotTo(BeEmpty())
+			Expect(begun[0]).To(BeNumerically("<", 500*time.Millisecond), "one call of the handler, and a margin")
+			Expect(len(first.bodies()) + len(second.bodies())).To(Equal(160))
+			second.stop(time.Second)
+			first.stop(time.Second)
 		})
 	})
 })
