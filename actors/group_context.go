@@ -125,7 +125,6 @@ func (s *groupStatus) ratesOf(topic string) *topicRates {
 func (s *groupStatus) addQueue(q *assignment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q.share.Add(1)
 	at, _ := slices.BinarySearchFunc(s.queues, q, func(x, y *assignment) int { return x.key.Compare(y.key) })
 	s.queues = slices.Insert(s.queues, at, q)
 }
@@ -133,12 +132,7 @@ func (s *groupStatus) addQueue(q *assignment) {
 func (s *groupStatus) removeQueue(key messages.QueueKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queues = slices.DeleteFunc(s.queues, func(q *assignment) bool {
-		if q.key == key {
-			q.share.Add(-1)
-		}
-		return q.key == key
-	})
+	s.queues = slices.DeleteFunc(s.queues, func(q *assignment) bool { return q.key == key })
 }
 
 func (s *groupStatus) clearQueues() {

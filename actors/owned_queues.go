@@ -38,6 +38,18 @@ func (a *Rebalancer) own(c *kit.Context, key messages.QueueKey, sub *messages.Su
 	})}
 }
 
+// split says among how many queues a topic's limits are divided: those that are there, also on their way out, and those to come,
+// before the first of these pulls.
+func (a *Rebalancer) split(topic string, coming map[messages.QueueKey]bool) {
+	n := int64(len(coming))
+	for key := range a.queues {
+		if key.Topic == topic && !coming[key] {
+			n++
+		}
+	}
+	a.group.status.shareOf(topic).Store(n)
+}
+
 func (a *Rebalancer) drop(c *kit.Context, owned *ownedQueue, reason messages.RevokeReason, grace time.Duration) {
 	owned.revoking = true
 	c.Tell(owned.ref, &messages.Revoke{Reason: reason, GraceMillis: grace.Milliseconds()})
@@ -74,6 +86,7 @@ func (a *Rebalancer) queueStopped(c *kit.Context, m kit.ChildStopped) {
 			delete(a.queues, key)
 			a.group.status.removeQueue(key)
 			a.env.Memory.remove(owned.q)
+			a.split(key.Topic, nil)
 			a.leave(c, key.Topic)
 			break
 		}

@@ -340,6 +340,7 @@ func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic, shar
 		a.changed = true
 		a.drop(c, owned, reason, a.group.spec.RevokeGrace)
 	}
+	a.split(topic, want)
 	for key := range want {
 		if owned := a.queues[key]; owned == nil {
 			if !a.known(key.Broker, t) {

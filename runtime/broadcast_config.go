@@ -17,6 +17,15 @@ type BroadcastConfig struct {
 	MaxCached int
 	// MaxCachedBytes bounds their bodies, for one queue. Default 100 MiB (pullThresholdSizeForQueue), 1 MiB to 1 GiB.
 	MaxCachedBytes int64
+	// MaxCachedPerTopic bounds the messages pulled but not settled, for all queues of a topic that this member has: each gets an
+	// equal part, at least 1, anew at every rebalance, and MaxCached bounds it as before (in Java the part replaces it). Default no bound
+	// (pullThresholdForTopic), 1 to 6553500.
+	MaxCachedPerTopic int
+	// MaxCachedBytesPerTopic bounds their bodies likewise. Default no bound (pullThresholdSizeForTopic), 1 MiB to 100 GiB.
+	MaxCachedBytesPerTopic int64
+	// PullInterval is the pause between a pull that brought messages and the next pull of the queue. Default none (pullInterval), up
+	// to 65.535 s.
+	PullInterval time.Duration
 	// MaxSpan bounds how far a queue may be ahead of its oldest unsettled message, in offsets: what a crash repeats at the
 	// most. Default 2000 (consumeConcurrentlyMaxSpan), 1 to 65535.
 	MaxSpan int
@@ -25,10 +34,10 @@ type BroadcastConfig struct {
 	LocalRetries int
 	// RetryDelay is the wait before a local retry. Default 1 s; 1 ms to 1 h.
 	RetryDelay time.Duration
-	// ConsumeFrom is where the member starts on queues that it has no offset for. Default LastOffset. Queues that come while it
+	// ConsumeFrom is where the member starts on queues that it has no offset for. Default LastOffset (consumeFromWhere). Queues that come while it
 	// consumes are consumed from their beginning.
 	ConsumeFrom ConsumeFrom
-	// ConsumeTime is the time for AtTime.
+	// ConsumeTime is the time for AtTime. Default 30 min before the start (consumeTimestamp).
 	ConsumeTime time.Time
 	// RevokeGrace is how long a handler may go on when its queue leaves the route. Default 5 s.
 	RevokeGrace time.Duration
@@ -76,5 +85,6 @@ func (c BroadcastConfig) consumption() consumption {
 	return consumption{
 		workers: c.Workers, pullBatch: c.PullBatch, maxCached: c.MaxCached, maxCachedBytes: c.MaxCachedBytes, longPoll: c.LongPoll,
 		revokeGrace: c.RevokeGrace, sendSubscription: c.SendSubscription, from: c.ConsumeFrom, at: c.ConsumeTime,
+		maxPerTopic: c.MaxCachedPerTopic, maxBytesPerTopic: c.MaxCachedBytesPerTopic, pullInterval: c.PullInterval,
 	}
 }

@@ -30,7 +30,7 @@ type ConcurrentConfig struct {
 	MaxRetries int
 	// ConsumeFrom is where the group starts on queues that it has no offset for. Default LastOffset (consumeFromWhere).
 	ConsumeFrom ConsumeFrom
-	// ConsumeTime is the time for AtTime. Default 30 min before the group is declared (consumeTimestamp).
+	// ConsumeTime is the time for AtTime. Default 30 min before the start (consumeTimestamp).
 	ConsumeTime time.Time
 	// StrictLast makes LastOffset start at the end also on a young topic. A group that really stands at offset 0 cannot be
 	// told from a new one and starts at the end, too.
@@ -96,7 +96,6 @@ func (c ConcurrentConfig) withDefaults() ConcurrentConfig {
 	c.HandOff = or(c.HandOff, DefaultHandOff)
 	c.RedeliverAfter = or(c.RedeliverAfter, DefaultRedeliverAfter)
 	c.LongPoll = or(c.LongPoll, DefaultLongPoll)
-	c.ConsumeTime = consumeTime(c.ConsumeFrom, c.ConsumeTime)
 	c.HandlerTimeout = or(c.HandlerTimeout, DefaultHandlerTimeout)
 	return c
 }

@@ -61,7 +61,7 @@ func (c consumption) spec(group string) *actors.GroupSpec {
 		Name: group, Workers: c.workers, PullBatch: int32(c.pullBatch), PullBytes: pullBatchBytes,
 		Suspend: c.longPoll, PullTimeout: c.longPoll + pullMargin,
 		Limits:      actors.Limits{Messages: int64(c.maxCached), Bytes: c.maxCachedBytes, TopicMessages: int64(c.maxPerTopic), TopicBytes: c.maxBytesPerTopic},
-		Start:       actors.StartRule{From: consumeFrom(c.from), At: c.at, StrictLast: c.strictLast, UnseenFromFirst: c.unseenFromFirst},
+		Start:       actors.StartRule{From: consumeFrom(c.from), At: consumeTime(c.from, c.at), StrictLast: c.strictLast, UnseenFromFirst: c.unseenFromFirst},
 		RevokeGrace: c.revokeGrace, PullInterval: c.pullInterval, CarrySubscription: c.sendSubscription,
 	}
 }

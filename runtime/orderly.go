@@ -58,7 +58,7 @@ type OrderlyConfig struct {
 	HandlerTimeout time.Duration
 	// ConsumeFrom is where the group starts on queues that it has no offset for. Default LastOffset (consumeFromWhere).
 	ConsumeFrom ConsumeFrom
-	// ConsumeTime is the time for AtTime. Default 30 min before the group is declared (consumeTimestamp).
+	// ConsumeTime is the time for AtTime. Default 30 min before the start (consumeTimestamp).
 	ConsumeTime time.Time
 	// StrictLast makes LastOffset start at the end also on a young topic. A group that really stands at offset 0 cannot be
 	// told from a new one and starts at the end, too.
@@ -95,7 +95,6 @@ func (c OrderlyConfig) withDefaults() OrderlyConfig {
 	c.HandlerTimeout = or(c.HandlerTimeout, NoTimeout)
 	c.RevokeGrace = or(c.RevokeGrace, DefaultRevokeGrace)
 	c.LongPoll = or(c.LongPoll, DefaultLongPoll)
-	c.ConsumeTime = consumeTime(c.ConsumeFrom, c.ConsumeTime)
 	return c
 }
 

@@ -25,7 +25,7 @@ var _ = Describe("A broadcasting group that cannot be", func() {
 		Expect(err).NotTo(HaveOccurred())
 		rt.Broadcast("g", troupe.BroadcastConfig{
 			Workers: -1, PullBatch: 1025, MaxCached: 65536, MaxCachedBytes: 1, MaxSpan: -1, LocalRetries: 1001, RetryDelay: time.Nanosecond,
-			ConsumeFrom: troupe.AtTime, RevokeGrace: -1, HandlerTimeout: time.Nanosecond, LongPoll: time.Hour,
+			ConsumeTime: time.Now(), MaxCachedPerTopic: -1, MaxCachedBytesPerTopic: -1, PullInterval: -1, RevokeGrace: -1, HandlerTimeout: time.Nanosecond, LongPoll: time.Hour,
 		})
 		var fields []string
 		for _, f := range faultsOf(rt.Start(ctx)) {
@@ -33,7 +33,7 @@ var _ = Describe("A broadcasting group that cannot be", func() {
 		}
 		const at = "group g: BroadcastConfig."
 		Expect(fields).To(ConsistOf(at+"Workers", at+"PullBatch", at+"MaxCached", at+"MaxCachedBytes", at+"MaxSpan", at+"LocalRetries", at+"RetryDelay",
-			at+"ConsumeTime", at+"RevokeGrace", at+"HandlerTimeout", at+"LongPoll", at+"Offsets", "group g"))
+			at+"ConsumeTime", at+"MaxCachedPerTopic", at+"MaxCachedBytesPerTopic", at+"PullInterval", at+"RevokeGrace", at+"HandlerTimeout", at+"LongPoll", at+"Offsets", "group g"))
 	}, SpecTimeout(10*time.Second))
 
 	It("is told what is wrong with all stores at the start, before any connection; none stays locked", Label("A51"), func(ctx SpecContext) {
