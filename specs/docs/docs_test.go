@@ -1,7 +1,9 @@
 package docs_test
 
 import (
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -38,4 +40,18 @@ var _ = Describe("An actor's card", func() {
 			Expect(card.Fields).To(And(HaveKey("Owns"), HaveKey("Parent"), HaveKey("Restart")))
 		})
 	}
+})
+
+var _ = Describe("The README's table of features", func() {
+	It("names specs that exist", func() {
+		page, err := os.ReadFile("../../README.md")
+		Expect(err).NotTo(HaveOccurred())
+		sources, err := docs.SpecSources("../..")
+		Expect(err).NotTo(HaveOccurred())
+		features := docs.Features(string(page))
+		Expect(len(features)).To(BeNumerically(">", 30))
+		for _, f := range features {
+			Expect(strings.Contains(sources, "(\""+f.Spec)).To(BeTrue(), "%s: no spec %q", f.Java, f.Spec)
+		}
+	})
 })
