@@ -39,6 +39,7 @@ type assignment struct {
 	paused, halted atomic.Bool
 	// starved says that the Puller waits for room and wants a Credit.
 	starved atomic.Bool
+	flow    flowControl
 	// correction is where the next Puller starts; the AssignedQueue's alone.
 	correction int64
 

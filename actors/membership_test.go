@@ -211,7 +211,7 @@ var _ = Describe("Commits", func() {
 })
 
 var _ = Describe("The log", func() {
-	It("says at most 20 lines in ten idle minutes on 64 queues (A46)", func() {
+	It("says at most 20 lines in ten idle minutes on 64 queues", Label("A46"), func() {
 		bubble(func() {
 			s := newStage("orders")
 			s.cluster.Topic("orders", 64, "a")
@@ -223,7 +223,7 @@ var _ = Describe("The log", func() {
 		})
 	})
 
-	DescribeTable("says at most 100 lines while a broker is down for ten minutes (A46)", func(answer linktest.Answer) {
+	DescribeTable("says at most 100 lines while a broker is down for ten minutes", Label("A46"), func(answer linktest.Answer) {
 		bubble(func() {
 			s := newStage("orders")
 			s.cluster.Topic("orders", 32, "a", "b")

@@ -12,7 +12,7 @@ import (
 //
 //	Owns        the outstanding pull, the reason why none is out, the back-off
 //	Parent      AssignedQueue
-//	In          PullAnswered, PullAgain, Credit, Resume, StopPulling
+//	In          PullAnswered, PullAgain, Credit, Resume, StopPulling, flowSettled
 //	Out         Pulled to the Consumer; OffsetIllegal to the parent; RefreshRoute and BeatNow after refusals
 //	States      pulling, waiting (paused, no credit, back-off), illegal, stopping
 //	Invariants  at most one pull is out; the next is sent before the last one's records are decoded; credit is never
@@ -43,7 +43,12 @@ type Puller struct {
 	illegal   bool
 	stopping  bool
 	timer     *kit.Timer
+	// settling says that a flowSettled is on its way.
+	settling bool
 }
+
+// flowSettled asks whether an episode of flow control has ended.
+type flowSettled struct{}
 
 // Causes of a delayed re-enqueue, as told by events and the topology.
 const (
@@ -87,6 +92,8 @@ func (a *Puller) Receive(c *kit.Context, m kit.Message) {
 		a.pull(c)
 	case *messages.StopPulling:
 		a.stop(c)
+	case *flowSettled:
+		a.settled(c, m)
 	case kit.Stopping:
 		if a.cancel != nil {
 			a.cancel()
@@ -134,7 +141,7 @@ func (a *Puller) pull(c *kit.Context) {
 		a.wait(c, waitNoBroker, backOff(time.Second, 5*time.Second, a.failures), nil)
 		return
 	}
-	a.goOn()
+	a.goOn(c)
 	a.asked = id
 	a.offset, a.sentAt = a.q.cursor.Load(), time.Now()
 	a.request = a.q.requests.Add(1)
@@ -276,18 +283,44 @@ func (a *Puller) wait(c *kit.Context, cause string, d time.Duration, err error) 
 		return
 	}
 	a.q.status.waiting.set(cause)
+	if lacksRoom(cause) && !a.q.flow.hold(time.Now()) {
+		return // told when it began
+	}
 	a.env.Events.Record(&messages.Event{
 		Kind: messages.EventKind_EVENT_KIND_PULL_DELAYED, Group: a.group.spec.Name, Queue: a.q.queue, Text: cause,
 		Offset: a.q.cursor.Load(), DelayMillis: d.Milliseconds(), Failure: messages.FailureOf(err),
 	})
 }
 
-func (a *Puller) goOn() {
+func (a *Puller) goOn(c *kit.Context) {
 	if a.timer != nil {
 		a.timer.Stop()
 		a.timer = nil
 	}
+	if a.q.flow.open() {
+		a.q.flow.resume(time.Now())
+		if !a.settling {
+			a.settling = true
+			c.After(flowSettles, &flowSettled{})
+		}
+	}
 	a.q.status.waiting.set("")
+}
+
+// settled tells the end of an episode of flow control, unless pulls were held back meanwhile.
+func (a *Puller) settled(c *kit.Context, m *flowSettled) {
+	a.settling = false
+	if !a.q.flow.open() || a.q.flow.waits {
+		return // the pull that goes out next asks again
+	}
+	if rest := a.q.flow.settlesIn(time.Now()); rest > 0 {
+		a.settling = true
+		c.After(rest, m)
+		return
+	}
+	e := a.q.flow.end()
+	e.Group, e.Queue, e.Offset = a.group.spec.Name, a.q.queue, a.q.cursor.Load()
+	a.env.Events.Record(e)
 }
 
 func (a *Puller) stop(c *kit.Context) {

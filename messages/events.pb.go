@@ -50,7 +50,7 @@ const (
 	EventKind_EVENT_KIND_START_OFFSET_FAILED EventKind = 17
 	// Directive: OFFSET_ILLEGAL; cached messages were discarded and a fresh Puller was started at the corrected offset.
 	EventKind_EVENT_KIND_OFFSET_CORRECTED EventKind = 18
-	// Directive: delayed re-enqueue of a pull; text says the cause.
+	// Directive: delayed re-enqueue of a pull; text says the cause. Lack of room is told when it begins, see PULL_RESUMED.
 	EventKind_EVENT_KIND_PULL_DELAYED          EventKind = 19
 	EventKind_EVENT_KIND_HANDLER_FAILED        EventKind = 20
 	EventKind_EVENT_KIND_HANDLER_PANICKED      EventKind = 21
@@ -60,15 +60,14 @@ const (
 	EventKind_EVENT_KIND_MESSAGE_CORRUPT       EventKind = 25
 	EventKind_EVENT_KIND_OFFSET_PERSIST_FAILED EventKind = 26
 	// Directive: an actor failed and was restarted.
-	EventKind_EVENT_KIND_ACTOR_RESTARTED        EventKind = 27
-	EventKind_EVENT_KIND_ACTOR_GAVE_UP          EventKind = 28
-	EventKind_EVENT_KIND_DEAD_LETTER            EventKind = 29
-	EventKind_EVENT_KIND_HANDLERS_ABANDONED     EventKind = 30
-	EventKind_EVENT_KIND_SUBSCRIPTION_MISMATCH  EventKind = 31
-	EventKind_EVENT_KIND_OLDEST_IN_FLIGHT       EventKind = 32
-	EventKind_EVENT_KIND_CALL_REFUSED           EventKind = 33
-	EventKind_EVENT_KIND_PULL_LOOP_SILENT       EventKind = 34
-	EventKind_EVENT_KIND_CONFIGURATION_REJECTED EventKind = 35
+	EventKind_EVENT_KIND_ACTOR_RESTARTED       EventKind = 27
+	EventKind_EVENT_KIND_ACTOR_GAVE_UP         EventKind = 28
+	EventKind_EVENT_KIND_DEAD_LETTER           EventKind = 29
+	EventKind_EVENT_KIND_HANDLERS_ABANDONED    EventKind = 30
+	EventKind_EVENT_KIND_SUBSCRIPTION_MISMATCH EventKind = 31
+	EventKind_EVENT_KIND_OLDEST_IN_FLIGHT      EventKind = 32
+	EventKind_EVENT_KIND_CALL_REFUSED          EventKind = 33
+	EventKind_EVENT_KIND_PULL_LOOP_SILENT      EventKind = 34
 	// A handler ran longer than its group allows; its context was ended.
 	EventKind_EVENT_KIND_HANDLER_OVERDUE EventKind = 36
 	// Directive: lock lost; the queue is not consumed until it is locked again.
@@ -95,6 +94,9 @@ const (
 	// A running group subscribed to a topic, or changed how.
 	EventKind_EVENT_KIND_SUBSCRIBED   EventKind = 48
 	EventKind_EVENT_KIND_UNSUBSCRIBED EventKind = 49
+	// The pulls of a queue were held back for lack of room and have gone on for a second. count says how many were, delay_millis
+	// from when to when. The queue's end ends this, too, and is told as QUEUE_REVOKING.
+	EventKind_EVENT_KIND_PULL_RESUMED EventKind = 50
 )
 
 // Enum value maps for EventKind.
@@ -135,7 +137,6 @@ var (
 		32: "EVENT_KIND_OLDEST_IN_FLIGHT",
 		33: "EVENT_KIND_CALL_REFUSED",
 		34: "EVENT_KIND_PULL_LOOP_SILENT",
-		35: "EVENT_KIND_CONFIGURATION_REJECTED",
 		36: "EVENT_KIND_HANDLER_OVERDUE",
 		37: "EVENT_KIND_LOCK_LOST",
 		38: "EVENT_KIND_QUEUE_SUSPENDED",
@@ -150,58 +151,59 @@ var (
 		47: "EVENT_KIND_SUBSCRIPTION_REJECTED",
 		48: "EVENT_KIND_SUBSCRIBED",
 		49: "EVENT_KIND_UNSUBSCRIBED",
+		50: "EVENT_KIND_PULL_RESUMED",
 	}
 	EventKind_value = map[string]int32{
-		"EVENT_KIND_UNSPECIFIED":            0,
-		"EVENT_KIND_CLIENT_STARTED":         1,
-		"EVENT_KIND_CLIENT_STOPPING":        2,
-		"EVENT_KIND_CLIENT_STOPPED":         3,
-		"EVENT_KIND_GROUP_READY":            4,
-		"EVENT_KIND_GROUP_STOPPED":          5,
-		"EVENT_KIND_ROUTE_CHANGED":          6,
-		"EVENT_KIND_ROUTE_MISSING":          7,
-		"EVENT_KIND_ROUTE_FAILED":           8,
-		"EVENT_KIND_CONNECTED":              9,
-		"EVENT_KIND_DISCONNECTED":           10,
-		"EVENT_KIND_HEARTBEAT_FAILED":       11,
-		"EVENT_KIND_MEMBERS_UNUSABLE":       12,
-		"EVENT_KIND_REBALANCED":             13,
-		"EVENT_KIND_QUEUE_ASSIGNED":         14,
-		"EVENT_KIND_QUEUE_REVOKING":         15,
-		"EVENT_KIND_QUEUE_REVOKED":          16,
-		"EVENT_KIND_START_OFFSET_FAILED":    17,
-		"EVENT_KIND_OFFSET_CORRECTED":       18,
-		"EVENT_KIND_PULL_DELAYED":           19,
-		"EVENT_KIND_HANDLER_FAILED":         20,
-		"EVENT_KIND_HANDLER_PANICKED":       21,
-		"EVENT_KIND_HANDED_BACK":            22,
-		"EVENT_KIND_DEAD_LETTERED":          23,
-		"EVENT_KIND_HAND_BACK_FAILED":       24,
-		"EVENT_KIND_MESSAGE_CORRUPT":        25,
-		"EVENT_KIND_OFFSET_PERSIST_FAILED":  26,
-		"EVENT_KIND_ACTOR_RESTARTED":        27,
-		"EVENT_KIND_ACTOR_GAVE_UP":          28,
-		"EVENT_KIND_DEAD_LETTER":            29,
-		"EVENT_KIND_HANDLERS_ABANDONED":     30,
-		"EVENT_KIND_SUBSCRIPTION_MISMATCH":  31,
-		"EVENT_KIND_OLDEST_IN_FLIGHT":       32,
-		"EVENT_KIND_CALL_REFUSED":           33,
-		"EVENT_KIND_PULL_LOOP_SILENT":       34,
-		"EVENT_KIND_CONFIGURATION_REJECTED": 35,
-		"EVENT_KIND_HANDLER_OVERDUE":        36,
-		"EVENT_KIND_LOCK_LOST":              37,
-		"EVENT_KIND_QUEUE_SUSPENDED":        38,
-		"EVENT_KIND_LOCK_PASSED_OVER":       39,
-		"EVENT_KIND_LOCK_FAILED":            40,
-		"EVENT_KIND_OFFSET_RESET":           41,
-		"EVENT_KIND_MESSAGE_DROPPED":        42,
-		"EVENT_KIND_OFFSET_STORE_WARNING":   43,
-		"EVENT_KIND_TRACE_DROPPED":          44,
-		"EVENT_KIND_ALLOCATION_FAULTY":      45,
-		"EVENT_KIND_QUEUES_SKIPPED":         46,
-		"EVENT_KIND_SUBSCRIPTION_REJECTED":  47,
-		"EVENT_KIND_SUBSCRIBED":             48,
-		"EVENT_KIND_UNSUBSCRIBED":           49,
+		"EVENT_KIND_UNSPECIFIED":           0,
+		"EVENT_KIND_CLIENT_STARTED":        1,
+		"EVENT_KIND_CLIENT_STOPPING":       2,
+		"EVENT_KIND_CLIENT_STOPPED":        3,
+		"EVENT_KIND_GROUP_READY":           4,
+		"EVENT_KIND_GROUP_STOPPED":         5,
+		"EVENT_KIND_ROUTE_CHANGED":         6,
+		"EVENT_KIND_ROUTE_MISSING":         7,
+		"EVENT_KIND_ROUTE_FAILED":          8,
+		"EVENT_KIND_CONNECTED":             9,
+		"EVENT_KIND_DISCONNECTED":          10,
+		"EVENT_KIND_HEARTBEAT_FAILED":      11,
+		"EVENT_KIND_MEMBERS_UNUSABLE":      12,
+		"EVENT_KIND_REBALANCED":            13,
+		"EVENT_KIND_QUEUE_ASSIGNED":        14,
+		"EVENT_KIND_QUEUE_REVOKING":        15,
+		"EVENT_KIND_QUEUE_REVOKED":         16,
+		"EVENT_KIND_START_OFFSET_FAILED":   17,
+		"EVENT_KIND_OFFSET_CORRECTED":      18,
+		"EVENT_KIND_PULL_DELAYED":          19,
+		"EVENT_KIND_HANDLER_FAILED":        20,
+		"EVENT_KIND_HANDLER_PANICKED":      21,
+		"EVENT_KIND_HANDED_BACK":           22,
+		"EVENT_KIND_DEAD_LETTERED":         23,
+		"EVENT_KIND_HAND_BACK_FAILED":      24,
+		"EVENT_KIND_MESSAGE_CORRUPT":       25,
+		"EVENT_KIND_OFFSET_PERSIST_FAILED": 26,
+		"EVENT_KIND_ACTOR_RESTARTED":       27,
+		"EVENT_KIND_ACTOR_GAVE_UP":         28,
+		"EVENT_KIND_DEAD_LETTER":           29,
+		"EVENT_KIND_HANDLERS_ABANDONED":    30,
+		"EVENT_KIND_SUBSCRIPTION_MISMATCH": 31,
+		"EVENT_KIND_OLDEST_IN_FLIGHT":      32,
+		"EVENT_KIND_CALL_REFUSED":          33,
+		"EVENT_KIND_PULL_LOOP_SILENT":      34,
+		"EVENT_KIND_HANDLER_OVERDUE":       36,
+		"EVENT_KIND_LOCK_LOST":             37,
+		"EVENT_KIND_QUEUE_SUSPENDED":       38,
+		"EVENT_KIND_LOCK_PASSED_OVER":      39,
+		"EVENT_KIND_LOCK_FAILED":           40,
+		"EVENT_KIND_OFFSET_RESET":          41,
+		"EVENT_KIND_MESSAGE_DROPPED":       42,
+		"EVENT_KIND_OFFSET_STORE_WARNING":  43,
+		"EVENT_KIND_TRACE_DROPPED":         44,
+		"EVENT_KIND_ALLOCATION_FAULTY":     45,
+		"EVENT_KIND_QUEUES_SKIPPED":        46,
+		"EVENT_KIND_SUBSCRIPTION_REJECTED": 47,
+		"EVENT_KIND_SUBSCRIBED":            48,
+		"EVENT_KIND_UNSUBSCRIBED":          49,
+		"EVENT_KIND_PULL_RESUMED":          50,
 	}
 )
 
@@ -415,7 +417,7 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\afailure\x18\r \x01(\v2\x12.troupe.v1.FailureR\afailure\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x0e \x01(\tR\tmessageId\x12\x14\n" +
-	"\x05stack\x18\x0f \x01(\tR\x05stack*\xaa\f\n" +
+	"\x05stack\x18\x0f \x01(\tR\x05stack*\xa6\f\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19EVENT_KIND_CLIENT_STARTED\x10\x01\x12\x1e\n" +
@@ -452,8 +454,7 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	" EVENT_KIND_SUBSCRIPTION_MISMATCH\x10\x1f\x12\x1f\n" +
 	"\x1bEVENT_KIND_OLDEST_IN_FLIGHT\x10 \x12\x1b\n" +
 	"\x17EVENT_KIND_CALL_REFUSED\x10!\x12\x1f\n" +
-	"\x1bEVENT_KIND_PULL_LOOP_SILENT\x10\"\x12%\n" +
-	"!EVENT_KIND_CONFIGURATION_REJECTED\x10#\x12\x1e\n" +
+	"\x1bEVENT_KIND_PULL_LOOP_SILENT\x10\"\x12\x1e\n" +
 	"\x1aEVENT_KIND_HANDLER_OVERDUE\x10$\x12\x18\n" +
 	"\x14EVENT_KIND_LOCK_LOST\x10%\x12\x1e\n" +
 	"\x1aEVENT_KIND_QUEUE_SUSPENDED\x10&\x12\x1f\n" +
@@ -467,7 +468,8 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\x19EVENT_KIND_QUEUES_SKIPPED\x10.\x12$\n" +
 	" EVENT_KIND_SUBSCRIPTION_REJECTED\x10/\x12\x19\n" +
 	"\x15EVENT_KIND_SUBSCRIBED\x100\x12\x1b\n" +
-	"\x17EVENT_KIND_UNSUBSCRIBED\x101B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
+	"\x17EVENT_KIND_UNSUBSCRIBED\x101\x12\x1b\n" +
+	"\x17EVENT_KIND_PULL_RESUMED\x102\"\x04\b#\x10#B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
 	file_troupe_v1_events_proto_rawDescOnce sync.Once
