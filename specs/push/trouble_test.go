@@ -205,15 +205,19 @@ var _ = Describe("A group in trouble", func() {
 
 	It("publishes a copy to the retry topic if the broker does not take the hand-back", Label("A26"), func(ctx SpecContext) {
 		b.Faults().Add(embedded.Fault{Match: embedded.Match{Code: wire.ConsumerSendMsgBack}, Answer: wire.SystemError, Remark: "scripted"})
-		Expect(b.Publish(troupe.NewMessage("t", []byte("x")).WithTag("tag").WithKeys("key"))).To(Succeed())
 		got := make(chan *troupe.Message, 4)
-		start(ctx, member(b, troupe.ConcurrentConfig{}, func(_ context.Context, m *troupe.Message) error {
+		rt := member(b, troupe.ConcurrentConfig{}, func(_ context.Context, m *troupe.Message) error {
 			got <- m
 			if m.GetReconsumeTimes() == 0 {
 				return errors.New("once")
 			}
 			return nil
-		}))
+		})
+		start(ctx, rt)
+		// A copy needs the retry topic, which the broker makes at the first heartbeat.
+		Eventually(func() []*messages.QueueFacts { return rt.Topology().GetGroups()[0].GetQueues() }, "10s").
+			Should(ContainElement(And(HaveField("Queue.Topic", "%RETRY%g"), HaveField("Phase", "running"))))
+		Expect(b.Publish(troupe.NewMessage("t", []byte("x")).WithTag("tag").WithKeys("key"))).To(Succeed())
 		var first, second *troupe.Message
 		Eventually(got, "10s").Should(Receive(&first))
 		Eventually(got, "10s").Should(Receive(&second))
