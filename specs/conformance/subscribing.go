@@ -53,7 +53,7 @@ func Subscribing(cluster func(ctx context.Context) Cluster) {
 		Expect(rt.Shutdown(ctx)).To(Succeed())
 		Expect(g.Subscribe(second, troupe.AllTags(), other.handler("", nil))).To(MatchError(troupe.ErrClosed))
 		Expect(g.Unsubscribe(b.topic)).To(MatchError(troupe.ErrClosed))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 
 	It("changes the filter of a topic while it runs, without a refused pull", func(ctx SpecContext) {
 		b := newBench(ctx, cluster(ctx), 2)
@@ -77,7 +77,7 @@ func Subscribing(cluster func(ctx context.Context) Cluster) {
 			Expect(d.tag).To(Equal("B"))
 		}
 		Expect(r.seen(refused)).To(HaveLen(refusals))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 }
 
 // NotFiltering specifies what becomes of a filter that brokers must evaluate; the cluster's has enablePropertyFilter=false.
@@ -92,7 +92,7 @@ func NotFiltering(cluster func(ctx context.Context) Cluster) {
 		Expect(errors.As(err, &rejected)).To(BeTrue())
 		Expect(rejected.GetTopic()).To(Equal(b.topic))
 		Expect(err).To(MatchError(And(ContainSubstring("price > 5"), ContainSubstring("does not support consumer to filter message by SQL92"))))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 }
 
 // Filtering specifies filters that brokers evaluate; the cluster's broker has enablePropertyFilter=true.
@@ -124,7 +124,7 @@ func Filtering(cluster func(ctx context.Context) Cluster) {
 		Expect(g.Subscribe(b.topic, troupe.SQL92("region IN ('us', 'xx') AND price < 4"), r.handler("", nil))).To(Succeed())
 		b.publish(ctx, p, 40, dress) // some of which the old filter may still take
 		Eventually(func() (int64, error) { return b.committed(ctx, l, b.group) }, within).Should(Equal(int64(80)))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 
 	It("refuses what a broker cannot parse, with its remark", func(ctx SpecContext) {
 		b := newBench(ctx, cluster(ctx), 1)
@@ -137,7 +137,7 @@ func Filtering(cluster func(ctx context.Context) Cluster) {
 		Expect(refusal.GetCode()).To(Equal(int32(23)))
 		sub.Expression = "price > 5"
 		Expect(l.CheckSubscription(ctx, addr, b.group, sub)).To(Succeed())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 }
 
 // refused finds pulls that were put off because the broker refused them.
