@@ -138,7 +138,7 @@ func Ordering(cluster func(ctx context.Context) Cluster) {
 		Expect(l.Lock(ctx, addr, b.group, queues)).To(HaveLen(2))
 	}, SpecTimeout(time.Minute))
 
-	It("stops at a queue whose lock another client has got, and goes on in order when it has it again", func(ctx SpecContext) {
+	It("stops at a queue whose lock another client has got, and goes on in order when it has it again", Label("slow"), func(ctx SpecContext) {
 		b := newBench(ctx, cluster(ctx), 1)
 		r := newRecorder()
 		w := newRecorder()

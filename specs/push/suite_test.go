@@ -83,7 +83,7 @@ var _ = Describe("A message body on the embedded broker", func() { conformance.B
 var _ = Describe("An orderly group on the embedded broker", func() { conformance.Ordering(cluster) })
 
 var _ = Describe("A queue that is handed over on the embedded broker", func() {
-	conformance.HandingOver(cluster, 4)
+	conformance.HandingOver(cluster, 10)
 	Context("at length", Label("slow"), func() { conformance.HandingOver(cluster, 50) })
 })
 
