@@ -83,6 +83,8 @@ type wantedLock struct {
 type lockLane struct {
 	underway bool
 	renew    bool
+	// unable says that the broker refuses such requests; a group that does not insist asks again with the next renewal only.
+	unable bool
 	again    bool // a LockAgain is on its way
 	unlocks  []unlock
 	sent     []unlock
@@ -157,8 +159,13 @@ func (a *QueueLocker) start(c *kit.Context) {
 func (a *QueueLocker) want(c *kit.Context, m *lockQueue) {
 	broker := m.GetQueue().GetBroker()
 	m.lock.until.Store(0)
-	a.table.queues[m.GetQueue().Key()] = &wantedLock{owner: c.Sender(), queue: m.GetQueue(), lock: m.lock, since: time.Now()}
-	a.lane(broker)
+	w := &wantedLock{owner: c.Sender(), queue: m.GetQueue(), lock: m.lock, since: time.Now()}
+	a.table.queues[m.GetQueue().Key()] = w
+	if a.lane(broker).unable && a.group.spec.Order == nil {
+		w.told = true
+		c.Tell(w.owner, &messages.QueueLocked{Queue: w.queue, PassedOver: true})
+		return
+	}
 	a.run(c, broker)
 }
 
@@ -289,13 +296,23 @@ func (a *QueueLocker) answered(c *kit.Context, m *lockAnswered) {
 		granted[q.Key()] = true
 	}
 	now := time.Now()
+	_, refusing := errors.AsType[*messages.BrokerError](m.err)
+	if refusing && !lane.unable || m.err == nil {
+		lane.unable = refusing
+		if refusing {
+			a.env.Events.Record(&messages.Event{
+				Kind: messages.EventKind_EVENT_KIND_LOCK_FAILED, Group: a.group.spec.Name, Text: m.broker,
+				Failure: messages.FailureOf(m.err),
+			})
+		}
+	}
 	for _, w := range m.asked {
 		if a.table.queues[w.queue.Key()] != w {
 			continue // given up meanwhile: its UnlockQueue waits in the lane
 		}
 		switch {
 		case m.err != nil:
-			a.failed(c, w, m.err, now)
+			a.failed(c, w, m.err, refusing, now)
 		case granted[w.queue.Key()]:
 			a.granted(c, w, m.at)
 		default:
@@ -339,12 +356,15 @@ func (a *QueueLocker) refused(c *kit.Context, w *wantedLock, now time.Time) {
 }
 
 // failed follows a broker that could not be asked, or does not know the request.
-func (a *QueueLocker) failed(c *kit.Context, w *wantedLock, err error, now time.Time) {
-	if w.held || w.told {
+func (a *QueueLocker) failed(c *kit.Context, w *wantedLock, err error, refusing bool, now time.Time) {
+	switch {
+	case w.held || w.told:
 		return // what is held lapses by itself
-	}
-	var answer *messages.BrokerError
-	if a.group.spec.Order == nil && (errors.As(err, &answer) || now.Sub(w.since) >= a.group.spec.HandOff) {
+	case a.group.spec.Order == nil && refusing:
+		w.told = true // which was told once for the broker
+		c.Tell(w.owner, &messages.QueueLocked{Queue: w.queue, PassedOver: true})
+		return
+	case a.group.spec.Order == nil && now.Sub(w.since) >= a.group.spec.HandOff:
 		a.passOver(c, w, err)
 		return
 	}
