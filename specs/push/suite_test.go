@@ -2,6 +2,7 @@ package push_test
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 var suiteT *testing.T
 
 func TestPush(t *testing.T) {
+	if os.Getenv(quietChild) != "" {
+		liveQuietly()
+	}
 	suiteT = t
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "push consumption on the embedded broker")
