@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/troupe-mq/troupe/adapters/rocketmq"
@@ -23,6 +25,8 @@ const (
 	liveRate    = 2000 // messages a second
 	liveSeconds = 20
 	sleepEvery  = 100
+	idleQueues  = 1024
+	idleSettle  = 10 * time.Second // from a client's start to its idle time
 )
 
 // benchmark is one run of the driver on one broker.
@@ -30,67 +34,119 @@ type benchmark struct {
 	settings
 	cluster *apachebroker.Cluster
 	bin     string
-	serial  int
+	serial  atomic.Int64
 	backlog string
+	// leaves has what the second member's leaving cost, by client and round: the run that shows its joining shows that, too.
+	leaves map[string]map[int]moved
 }
 
 func (b *benchmark) unique(name string) string {
-	b.serial++
-	return fmt.Sprintf("%s-%d", name, b.serial)
+	return fmt.Sprintf("%s-%d", name, b.serial.Add(1))
 }
 
 // scenario runs every client in turn, round by round, and gives the figures by client.
 func (b *benchmark) scenario(ctx context.Context, name string) (map[string]figures, error) {
-	rows := make(map[string]figures)
-	clients := b.clients
-	switch name {
-	case "backlog":
-		if err := b.prepareBacklog(ctx); err != nil {
+	scenario, known := scenarios[name]
+	if !known {
+		return nil, fmt.Errorf("unknown scenario %q: must be one of %s", name, scenarioNames)
+	}
+	var clients []string
+	for _, c := range b.clients {
+		if c != "raw" || scenario.raw {
+			clients = append(clients, c)
+		}
+	}
+	if scenario.stored != nil {
+		if err := b.prepareBacklog(ctx, scenario.stored(b.settings)); err != nil {
 			return nil, err
 		}
-	case "latency", "slow":
-		clients = nil
-		for _, c := range b.clients {
-			if c != "raw" { // it handles nothing, so it has no latency
-				clients = append(clients, c)
-			}
-		}
-	default:
-		return nil, fmt.Errorf("unknown scenario %q: must be backlog, latency or slow", name)
 	}
+	rows := make(map[string]figures)
 	for round := range b.rounds {
-		for _, client := range clients {
-			s, err := b.once(ctx, name, client)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", client, err)
+		samples, err := b.round(ctx, name, clients, round)
+		if err != nil {
+			return nil, err
+		}
+		for i, s := range samples {
+			fmt.Fprintf(os.Stderr, "%s round %d %-6s", name, round+1, clients[i])
+			for _, c := range columns[name] {
+				fmt.Fprintf(os.Stderr, "  %s %s", number(c.of(s), c.digits), c.name)
 			}
-			fmt.Fprintf(os.Stderr, "%s round %d %-6s %9.0f msg/s  %6.2f CPU s  broker %6.2f CPU s  p50 %.2f ms  p99 %.2f ms\n", name, round+1, client,
-				s.MessagesPerSecond, s.CPUSeconds, s.BrokerCPU, s.P50, s.P99)
-			rows[client] = append(rows[client], s)
+			fmt.Fprintln(os.Stderr)
+			rows[clients[i]] = append(rows[clients[i]], s)
 		}
 	}
 	return rows, nil
 }
 
-func (b *benchmark) once(ctx context.Context, scenario, client string) (sample, error) {
-	if scenario == "backlog" {
-		return b.measure(ctx, client, task{topic: b.backlog, count: b.stored()}, nil)
+// round runs the clients one after the other; idle ones, which leave the machine to each other, side by side.
+func (b *benchmark) round(ctx context.Context, name string, clients []string, round int) ([]sample, error) {
+	samples, failures := make([]sample, len(clients)), make([]error, len(clients))
+	one := func(i int) {
+		var err error
+		if samples[i], err = b.once(ctx, name, clients[i], round); err != nil {
+			failures[i] = fmt.Errorf("%s: %w", clients[i], err)
+		}
 	}
-	t := task{topic: b.unique(scenario), count: liveRate * liveSeconds, latency: true}
+	var all sync.WaitGroup
+	for i := range clients {
+		if name == "idle" {
+			all.Go(func() { one(i) })
+			continue
+		}
+		if one(i); failures[i] != nil {
+			return nil, failures[i]
+		}
+	}
+	all.Wait()
+	return samples, errors.Join(failures...)
+}
+
+func (b *benchmark) once(ctx context.Context, scenario, client string, round int) (s sample, err error) {
+	t := task{group: b.unique("group")}
+	switch scenario {
+	case "backlog", "orderly":
+		t.topic, t.count, t.orderly = b.backlog, scenarios[scenario].stored(b.settings), scenario == "orderly"
+		return b.measure(ctx, client, t, nil)
+	case "join":
+		if b.leaves[client] == nil {
+			b.leaves[client] = map[int]moved{}
+		}
+		s.moved, b.leaves[client][round], err = b.members(ctx, client, true)
+		return s, err
+	case "leave":
+		if shown, ok := b.leaves[client][round]; ok {
+			return sample{moved: shown}, nil
+		}
+		_, s.moved, err = b.members(ctx, client, true)
+		return s, err
+	case "crash":
+		_, s.moved, err = b.members(ctx, client, false)
+		return s, err
+	case "idle":
+		t.topic, t.idle, t.settle = b.unique("idle-"+client), b.idle, idleSettle
+		if err := b.cluster.CreateTopic(ctx, t.topic, idleQueues); err != nil {
+			return sample{}, err
+		}
+		return b.measure(ctx, client, t, nil)
+	}
+	t.topic, t.count, t.latency = b.unique(scenario), liveRate*liveSeconds, true
 	if scenario == "slow" {
 		t.sleepEvery = sleepEvery
 	}
 	if err := b.cluster.CreateTopic(ctx, t.topic, queues); err != nil {
 		return sample{}, err
 	}
-	return b.measure(ctx, client, t, func(ctx context.Context) error { return b.publishLive(ctx, t) })
+	return b.measure(ctx, client, t, func(ctx context.Context) error {
+		return b.publishAt(ctx, t, liveRate, make([]int64, t.count))
+	})
 }
 
 // measure runs one client process; live publishes once the client is ready.
 func (b *benchmark) measure(ctx context.Context, client string, t task, live func(context.Context) error) (sample, error) {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute+t.idle)
 	defer cancel()
-	t.nameServer, t.group = b.cluster.NameServer(), b.unique("group")
+	t.nameServer = b.cluster.NameServer()
 	p, err := launch(ctx, b.bin, client, t)
 	if err != nil {
 		return sample{}, err
@@ -111,21 +167,19 @@ func (b *benchmark) measure(ctx context.Context, client string, t task, live fun
 	return s, err
 }
 
-func (b *benchmark) stored() int { return b.messages / batchSize * batchSize }
-
 // prepareBacklog fills a topic and reads it a few times, so that the broker's code is compiled before anything is measured.
-func (b *benchmark) prepareBacklog(ctx context.Context) error {
+func (b *benchmark) prepareBacklog(ctx context.Context, n int) error {
 	b.backlog = b.unique("backlog")
 	if err := b.cluster.CreateTopic(ctx, b.backlog, queues); err != nil {
 		return err
 	}
 	begin := time.Now()
-	if err := b.fill(ctx, b.backlog, b.stored()); err != nil {
+	if err := b.fill(ctx, b.backlog, n); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "backlog of %d × %d B stored in %.0f s\n", b.stored(), bodySize, time.Since(begin).Seconds())
+	fmt.Fprintf(os.Stderr, "backlog of %d × %d B stored in %.0f s\n", n, bodySize, time.Since(begin).Seconds())
 	for range b.warm {
-		if _, err := b.once(ctx, "backlog", "raw"); err != nil {
+		if _, err := b.measure(ctx, "raw", task{topic: b.backlog, group: b.unique("group"), count: n}, nil); err != nil {
 			return err
 		}
 	}
@@ -170,8 +224,8 @@ func (b *benchmark) fill(ctx context.Context, topic string, n int) error {
 	return rt.Shutdown(ctx)
 }
 
-// publishLive sends at a steady rate; each body begins with the time of sending and a number.
-func (b *benchmark) publishLive(ctx context.Context, t task) error {
+// publishAt sends at a steady rate, one queue after the other; each body begins with the time of sending and a number. It notes these times.
+func (b *benchmark) publishAt(ctx context.Context, t task, rate int, sent []int64) error {
 	rt, p, err := b.publisher(ctx, troupe.PublisherConfig{})
 	if err != nil {
 		return err
@@ -183,21 +237,17 @@ func (b *benchmark) publishLive(ctx context.Context, t task) error {
 	for w := range writers {
 		all.Go(func() {
 			for i := w; i < t.count && failures[w] == nil; i += writers {
-				time.Sleep(time.Until(begin.Add(time.Duration(i) * time.Second / liveRate)))
+				time.Sleep(time.Until(begin.Add(time.Duration(i) * time.Second / time.Duration(rate))))
 				body := make([]byte, bodySize)
-				binary.BigEndian.PutUint64(body, uint64(time.Now().UnixNano()))
+				sent[i] = time.Now().UnixNano()
+				binary.BigEndian.PutUint64(body, uint64(sent[i]))
 				binary.BigEndian.PutUint64(body[8:], uint64(i))
 				_, failures[w] = p.Send(ctx, troupe.NewMessage(t.topic, body))
 			}
 		})
 	}
 	all.Wait()
-	for _, err := range failures {
-		if err != nil {
-			return err
-		}
-	}
-	return rt.Shutdown(ctx)
+	return errors.Join(append(failures, rt.Shutdown(ctx))...)
 }
 
 // cpuOf is what a process has used so far, in seconds; 0 where there is no /proc.

@@ -22,6 +22,7 @@ type settings struct {
 	scenarios, clients []string
 	rounds, messages   int
 	warm               int
+	idle               time.Duration
 	out                string
 }
 
@@ -29,10 +30,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var s settings
-	scenarios := flag.String("scenario", "backlog,latency,slow", "backlog, latency, slow; comma separated")
+	scenarios := flag.String("scenario", scenarioNames, "what to measure; comma separated")
 	clients := flag.String("clients", "raw,troupe,go,java", "raw, troupe, go, java; comma separated")
 	flag.IntVar(&s.rounds, "rounds", 3, "alternating rounds")
-	flag.IntVar(&s.messages, "messages", 1_000_000, "messages of the backlog")
+	flag.IntVar(&s.messages, "messages", 1_000_000, "messages of the backlog; orderly groups get a fifth of them")
+	flag.DurationVar(&s.idle, "idle", time.Minute, "how long idle clients are measured")
 	flag.IntVar(&s.warm, "warm", 8, "raw runs over the backlog before anything is measured: a cold broker is two to four times slower")
 	flag.StringVar(&s.out, "json", filepath.Join("results", "peers.json"), "file for the results")
 	flag.Parse()
@@ -53,7 +55,7 @@ func run(ctx context.Context, s settings) error {
 		return err
 	}
 	defer func() { _ = cluster.Close() }() // nothing of it is kept
-	b := &benchmark{settings: s, cluster: cluster, bin: bin}
+	b := &benchmark{settings: s, cluster: cluster, bin: bin, leaves: map[string]map[int]moved{}}
 	fmt.Printf("Apache %s, %s %s/%s, %d cores shared by client and broker, %d alternating rounds\n", cluster.Version(), runtime.Version(),
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), s.rounds)
 	results := make(map[string]map[string]figures)
@@ -75,7 +77,7 @@ func write(file string, s settings, results map[string]map[string]figures) error
 	}
 	text, err := json.MarshalIndent(map[string]any{
 		"at": time.Now().UTC().Format(time.RFC3339), "go": runtime.Version(), "cores": runtime.NumCPU(), "broker": string(apachebroker.V5_3_3),
-		"rounds": s.rounds, "messages": s.messages, "scenarios": results,
+		"rounds": s.rounds, "messages": s.messages, "idle_seconds": s.idle.Seconds(), "scenarios": results,
 	}, "", "  ")
 	if err != nil {
 		return err

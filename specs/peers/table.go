@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 )
@@ -21,17 +22,48 @@ func perMillion(seconds func(sample) float64) func(sample) float64 {
 	return func(s sample) float64 { return seconds(s) / float64(s.Messages) * 1e6 }
 }
 
+// counted is a figure that Java cannot tell, which leaves it 0.
+func counted(v float64) float64 {
+	if v == 0 {
+		return math.NaN()
+	}
+	return v
+}
+
 var columns = map[string][]column{
 	"backlog": {
 		{"msg/s", func(s sample) float64 { return s.MessagesPerSecond }, 0},
 		{"client CPU s/M", perMillion(func(s sample) float64 { return s.CPUSeconds }), 2},
 		{"broker CPU s/M", perMillion(func(s sample) float64 { return s.BrokerCPU }), 2},
-		{"allocs/msg", func(s sample) float64 { return s.Mallocs }, 2},
-		{"B/msg", func(s sample) float64 { return s.Bytes }, 0},
+		{"allocs/msg", func(s sample) float64 { return counted(s.Mallocs) }, 2},
+		{"B/msg", func(s sample) float64 { return counted(s.Bytes) }, 0},
 		{"peak MB", func(s sample) float64 { return s.PeakMB }, 0},
 	},
 	"latency": live,
 	"slow":    live,
+	"orderly": {
+		{"msg/s", func(s sample) float64 { return s.MessagesPerSecond }, 0},
+		{"client CPU s/M", perMillion(func(s sample) float64 { return s.CPUSeconds }), 2},
+		{"allocs/msg", func(s sample) float64 { return counted(s.Mallocs) }, 2},
+		{"first message s", func(s sample) float64 { return s.FirstSeconds }, 3},
+	},
+	"join":  change,
+	"leave": change,
+	"crash": change,
+	"idle": {
+		{"CPU s", func(s sample) float64 { return s.CPUSeconds }, 2},
+		{"CPU s of the start", func(s sample) float64 { return s.StartCPUSeconds }, 2},
+		{"RSS MB", func(s sample) float64 { return s.RSSMB }, 0},
+		{"goroutines or threads", func(s sample) float64 { return s.Tasks }, 0},
+		{"log lines", func(s sample) float64 { return s.LogLines }, 0},
+	},
+}
+
+var change = []column{
+	{"longest gap ms", func(s sample) float64 { return s.GapMS }, 0},
+	{"longest wait ms", func(s sample) float64 { return s.WaitMS }, 0},
+	{"duplicates", func(s sample) float64 { return s.Duplicates }, 0},
+	{"lost", func(s sample) float64 { return s.Lost }, 0},
 }
 
 var live = []column{
@@ -67,6 +99,10 @@ func printTable(w io.Writer, scenario string, clients []string, rows map[string]
 		_, _ = fmt.Fprintf(w, "| %s |", name)
 		for _, c := range cols {
 			m, least, most := rows[name].spread(c)
+			if math.IsNaN(m) {
+				_, _ = fmt.Fprint(w, " – |")
+				continue
+			}
 			_, _ = fmt.Fprintf(w, " %s (%s–%s) |", number(m, c.digits), number(least, c.digits), number(most, c.digits))
 		}
 		_, _ = fmt.Fprintln(w)

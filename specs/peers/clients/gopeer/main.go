@@ -15,18 +15,20 @@ import (
 
 func main() {
 	t := report.Flags()
-	rlog.SetLogLevel("fatal")
+	if t.Idle == 0 {
+		rlog.SetLogLevel("fatal")
+	}
 	r := report.Start(t)
 	c, err := rocketmq.NewPushConsumer(
 		consumer.WithNameServer([]string{t.NameServer}), consumer.WithGroupName(t.Group),
-		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
+		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset), consumer.WithConsumerOrder(t.Orderly),
 	)
 	if err != nil {
 		log.Fatal(err)
 	}
 	err = c.Subscribe(t.Topic, consumer.MessageSelector{}, func(_ context.Context, ms ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
 		for _, m := range ms {
-			r.Message(m.Body)
+			r.Message(m.Queue.QueueId, m.Body)
 		}
 		return consumer.ConsumeSuccess, nil
 	})
@@ -38,4 +40,11 @@ func main() {
 	}
 	r.Ready()
 	r.Wait()
+	if !t.Member { // this client may take long to stop, and only a group of several needs to know
+		return
+	}
+	if err := c.Shutdown(); err != nil {
+		log.Fatal(err)
+	}
+	r.Stopped()
 }

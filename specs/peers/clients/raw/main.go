@@ -134,7 +134,7 @@ func (l *loop) answer() error {
 	}
 	if code == 0 {
 		for range next - l.offsets[queue] {
-			l.run.Message(nil)
+			l.run.Message(0, nil)
 		}
 	}
 	l.offsets[queue] = next
