@@ -12,7 +12,7 @@ import org.apache.rocketmq.common.message.MessageQueue;
  *
  * <p>--nameserver A --topic T [--count N] [--size N: fill the body up to N bytes] [--body TEXT] [--tag T] [--key K: becomes K-0, K-1 …]
  * [--queue Q] [--batch N] [--delay LEVEL] [--compress-over N: bytes from which on bodies are compressed] [--property NAME=VALUE]
- * [--timeout MS]
+ * [--timeout MS] [--trace-topic T: tell this topic of each message]
  *
  * <p>The compression is chosen by the system property rocketmq.message.compressType (ZLIB, LZ4, ZSTD; 4.x knows ZLIB only).
  */
@@ -23,7 +23,7 @@ public final class Producer {
         int count = peer.number("count", 1);
         int batch = peer.number("batch", 1);
         int queue = peer.number("queue", -1);
-        DefaultMQProducer producer = new DefaultMQProducer("PEER_PRODUCER");
+        DefaultMQProducer producer = new DefaultMQProducer("PEER_PRODUCER", peer.text("trace-topic", null) != null, peer.text("trace-topic", null));
         producer.setNamesrvAddr(peer.required("nameserver"));
         producer.setInstanceName("peer-" + ProcessHandle.current().pid() + "-" + ThreadLocalRandom.current().nextInt(1 << 20));
         producer.setSendMsgTimeout(peer.number("timeout", 10_000));

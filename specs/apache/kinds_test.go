@@ -1,0 +1,145 @@
+package apache_test
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/troupe-mq/troupe/adapters/embedded"
+	"github.com/troupe-mq/troupe/adapters/rocketmq"
+	"github.com/troupe-mq/troupe/messages"
+	troupe "github.com/troupe-mq/troupe/runtime"
+	"github.com/troupe-mq/troupe/specs/apache/apachebroker"
+)
+
+// consuming gives what a new group of ours gets of a topic, by body.
+func consuming(ctx context.Context, nameServer, topic string, config troupe.Config) chan *troupe.Message {
+	GinkgoHelper()
+	got := make(chan *troupe.Message, 100)
+	rt, err := troupe.New(rocketmq.Cluster{NameServers: []string{nameServer}}, config)
+	Expect(err).NotTo(HaveOccurred())
+	rt.Concurrent(unique("KindsGroup"), troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset}).
+		Handle(topic, troupe.AllTags(), func(_ context.Context, m *troupe.Message) error { got <- m; return nil })
+	Expect(rt.Start(ctx)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(rt.Shutdown(ctx)).To(Succeed()) }, NodeTimeout(time.Minute))
+	return got
+}
+
+// everyKind lets Java send each kind of message and looks at what arrives.
+func everyKind(ctx context.Context, v apachebroker.Version, nameServer, topic string, transactions bool) {
+	GinkgoHelper()
+	got := consuming(ctx, nameServer, topic, troupe.Config{})
+	args, expected := []string{"--nameserver", nameServer, "--topic", topic}, []string{"dressed", "delayed", "batch 0", "batch 1", "batch 2"}
+	if transactions {
+		args, expected = append(args, "--transactions", "true"), append(expected, "committed")
+	}
+	p := javaProgram(ctx, v, "Kinds", args...)
+	kinds := map[string]*troupe.Message{}
+	for range expected {
+		var m *troupe.Message
+		Eventually(got).WithContext(ctx).WithTimeout(time.Minute).Should(Receive(&m))
+		Expect(m.Tag()).To(Equal("kind"))
+		Expect(m.Keys()).To(Equal([]string{"key"}))
+		Expect(m.GetTopic()).To(Equal(topic))
+		kinds[string(m.GetBody())] = m
+	}
+	for _, kind := range expected {
+		Expect(kinds).To(HaveKey(kind))
+	}
+
+	dressed := kinds["dressed"]
+	Expect(dressed.MessageID()).To(Equal(p[0].MsgID))
+	Expect(dressed.Property("имя 名前")).To(Equal("ключ 日本 😀"))
+	for name := range dressed.Properties() {
+		Expect(name).NotTo(Equal("empty"), "Java's decoder leaves out what has no value, too")
+	}
+	var every strings.Builder
+	for c := range rune(0x180) {
+		if c != 1 && c != 2 {
+			every.WriteRune(c)
+		}
+	}
+	Expect(dressed.Property("every")).To(Equal(every.String()))
+	Expect(dressed.Property("large")).To(Equal(strings.Repeat("abcdefghijklmnopqrstuvwxyz", 1182)[:30<<10]))
+
+	delayed := kinds["delayed"]
+	Expect(delayed.MessageID()).To(Equal(p[1].MsgID), "delayed")
+	Expect(delayed.DelayLevel()).To(Equal(1))
+	Expect(delayed.StoreTime().Sub(delayed.BornTime())).To(BeNumerically(">=", 900*time.Millisecond))
+	ids := strings.Split(p[2].MsgID, ",")
+	for i, place := range []string{"0", "1", "2"} {
+		m := kinds["batch "+place]
+		Expect(string(m.GetRawProperties())).To(ContainSubstring(ids[i]))
+		if v.Modern() {
+			// Brokers since 5.0 put the batch's own properties behind those of each message, and the last id counts.
+			Expect(m.MessageID()).To(And(Equal(kinds["batch 0"].MessageID()), Not(BeElementOf(ids))))
+		} else {
+			Expect(m.MessageID()).To(Equal(ids[i]))
+		}
+		Expect(m.Property("place")).To(Equal(place))
+	}
+	if transactions {
+		Expect(kinds["committed"].MessageID()).To(Equal(p[4].MsgID))
+		Expect(kinds["committed"].Property(messages.PropertyTransactionPrepared)).To(Equal("true"), "Java leaves it on")
+	}
+	Consistently(got).WithContext(ctx).WithTimeout(2 * time.Second).ShouldNot(Receive())
+}
+
+// javaProgram runs a Java program to its end and returns what it sent.
+func javaProgram(ctx context.Context, v apachebroker.Version, main string, args ...string) []apachebroker.Event {
+	GinkgoHelper()
+	p := javaPeer(ctx, v, main, args...)
+	Expect(p.Wait(ctx)).To(Succeed(), strings.TrimSpace(p.Log()))
+	return p.Of("sent")
+}
+
+var _ = onEveryVersion("A Java producer's messages", func(v apachebroker.Version, cluster func(context.Context) *apachebroker.Cluster) {
+	It("arrive, whatever their kind: any property, delayed, in a batch, in a transaction; what was rolled back does not", func(ctx SpecContext) {
+		topic := unique("Kinds")
+		Expect(cluster(ctx).CreateTopic(ctx, topic, 2)).To(Succeed())
+		everyKind(ctx, v, cluster(ctx).NameServer(), topic, true)
+	}, SpecTimeout(3*time.Minute))
+
+	It("arrive unpacked, whatever packed them", func(ctx SpecContext) {
+		topic := unique("Packed")
+		Expect(cluster(ctx).CreateTopic(ctx, topic, 1)).To(Succeed())
+		everyCodec(ctx, v, cluster(ctx).NameServer(), topic)
+	}, SpecTimeout(3*time.Minute))
+})
+
+// everyCodec lets Java send bodies packed in all the ways it has.
+func everyCodec(ctx context.Context, v apachebroker.Version, nameServer, topic string) {
+	GinkgoHelper()
+	got := consuming(ctx, nameServer, topic, troupe.Config{})
+	// The client of 4.x has zlib only and marks it as clients before 5.0 do.
+	codecs := []string{"ZLIB"}
+	if v.Modern() {
+		codecs = append(codecs, "LZ4", "ZSTD")
+	}
+	for _, codec := range codecs {
+		produce(ctx, v, map[string]string{"rocketmq.message.compressType": codec}, "--nameserver", nameServer, "--topic", topic,
+			"--size", "20000", "--compress-over", "1000", "--body", codec+"-")
+		var m *troupe.Message
+		Eventually(got).WithContext(ctx).WithTimeout(20 * time.Second).Should(Receive(&m))
+		expected := codec + "-0"
+		for len(expected) < 20000 {
+			expected += string(rune('a' + len(expected)%26))
+		}
+		Expect(string(m.GetBody())).To(Equal(expected))
+	}
+}
+
+var _ = Describe("A Java producer's messages on the embedded broker", Label("apache", "peers-on-embedded"), func() {
+	It("arrive, whatever their kind: any property, delayed, in a batch, packed by any codec", func(ctx SpecContext) {
+		broker, err := embedded.Start(ctx, embedded.Config{})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { Expect(broker.Close()).To(Succeed()) })
+		Expect(broker.CreateTopic("kinds", 2)).To(Succeed())
+		Expect(broker.CreateTopic("packed", 1)).To(Succeed())
+		everyKind(ctx, apachebroker.V5_3_3, broker.Addr(), "kinds", false)
+		everyCodec(ctx, apachebroker.V5_3_3, broker.Addr(), "packed")
+	}, SpecTimeout(3*time.Minute))
+})
