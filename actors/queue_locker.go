@@ -49,7 +49,7 @@ const (
 
 // Locks of members that have left the group without giving them back are released in their name after this. Who was merely
 // cut off has been here again by then.
-const departedGrace = 1500 * time.Millisecond
+const departedGrace = 1200 * time.Millisecond
 
 // A member that left is remembered for as long as brokers keep its locks.
 const departedMemory = time.Minute
