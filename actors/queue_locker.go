@@ -84,10 +84,10 @@ type lockLane struct {
 	underway bool
 	renew    bool
 	// unable says that the broker refuses such requests; a group that does not insist asks again with the next renewal only.
-	unable bool
-	again    bool // a LockAgain is on its way
-	unlocks  []unlock
-	sent     []unlock
+	unable  bool
+	again   bool // a LockAgain is on its way
+	unlocks []unlock
+	sent    []unlock
 }
 
 type unlock struct {
