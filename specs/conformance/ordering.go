@@ -108,14 +108,26 @@ func Ordering(cluster func(ctx context.Context) Cluster) {
 			l := b.link()
 			Eventually(func() (int64, error) { return b.committed(ctx, l, b.group) }, within).Should(Equal(int64(3)))
 
-			dead := newRecorder()
+			route := func() *messages.TopicRoute {
+				r, _ := l.Route(ctx, actors.DeadLetterTopic(b.group))
+				return r
+			}
+			Eventually(route, within, "200ms").ShouldNot(BeNil())
+			addr, broker, err := b.address(ctx, l, actors.DeadLetterTopic(b.group))
+			Expect(err).NotTo(HaveOccurred())
+			dead := &messages.Queue{Topic: actors.DeadLetterTopic(b.group), Broker: broker}
+			Eventually(func() (int64, error) { return l.MaxOffset(ctx, addr, dead) }, within, "200ms").Should(Equal(int64(1)))
+			if len(actors.SubscribeQueues(route())) == 0 {
+				return // brokers of 4.x let nobody read the topic
+			}
+			looker := newRecorder()
 			looks := b.runtime()
 			looks.Concurrent(b.group+"-looks", troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset}).
-				Handle(actors.DeadLetterTopic(b.group), troupe.AllTags(), dead.handler("", nil))
+				Handle(actors.DeadLetterTopic(b.group), troupe.AllTags(), looker.handler("", nil))
 			started(ctx, looks)
-			Eventually(dead.distinct, "35s").Should(Equal(1))
-			Expect(dead.all()[0].body).To(Equal("0/1"))
-			Expect(dead.all()[0].times).To(Equal(reconsumed))
+			Eventually(looker.distinct, "35s").Should(Equal(1))
+			Expect(looker.all()[0].body).To(Equal("0/1"))
+			Expect(looker.all()[0].times).To(Equal(reconsumed))
 		},
 		// The Java client with two retries was seen to leave 3 in the record (golden/observed.md 4).
 		Entry("two retries", func(err error) error { return err }, 2, 3, int32(3), SpecTimeout(90*time.Second)),

@@ -11,8 +11,8 @@ import (
 // Options says which cluster to start. The zero value is a small 5.3.3 cluster with one broker, made for specs.
 type Options struct {
 	Version Version           // "": V5_3_3
-	Heap    string            // -Xmx of a broker; "": 64m
-	Direct  string            // -XX:MaxDirectMemorySize of a broker; "": 32m
+	Heap    string            // -Xmx of a broker; "": 96m
+	Direct  string            // -XX:MaxDirectMemorySize of a broker; "": 128m
 	JVM     []string          // further options of a broker's virtual machine; nil: SmallJVM
 	Config  map[string]string // lines of broker.conf, applied last
 	Dir     string            // store, configuration and logs; "": a temporary directory that Close removes
@@ -50,10 +50,10 @@ func (o Options) withDefaults() Options {
 		o.Version = V5_3_3
 	}
 	if o.Heap == "" {
-		o.Heap = "64m"
+		o.Heap = "96m"
 	}
 	if o.Direct == "" {
-		o.Direct = "32m"
+		o.Direct = "128m"
 	}
 	if o.JVM == nil {
 		o.JVM = SmallJVM()
