@@ -263,11 +263,11 @@ var _ = Describe("What happens", Label("A46"), func() {
 			messages.EventKind_EVENT_KIND_DEAD_LETTER,
 		}, func(s *stage) {
 			s.spec.Transport = jamming{s.cluster}
-			s.sabotage(messages.EventKind_EVENT_KIND_OFFSET_RESET, 1)
-			s.cluster.Fill(key, 10)
+			s.ordered()
+			s.sabotage(messages.EventKind_EVENT_KIND_LOCK_LOST, 1)
 			s.start()
-			s.ask(reset(group, "orders", 5, key))
-			s.pass(10 * time.Second)
+			s.cluster.LockFor(group, "thief", key) // noticed while a pull is held, which nobody has told to end
+			s.pass(25 * time.Second)
 		}},
 	}
 

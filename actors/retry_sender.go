@@ -190,7 +190,10 @@ func retryCopy(m *messages.HandBack, maxReconsumes int32) *messages.SendRequest 
 	case levelByBroker:
 		level = firstRetryLevel + msg.GetReconsumeTimes()
 	case levelDeadLetter:
-		times, level = max(times, maxReconsumes+1), 0
+		times = max(times, maxReconsumes+1)
+	}
+	if times > maxReconsumes {
+		level = 0 // brokers of 4.x would delay the way into the dead letter topic, too
 	}
 	origin := msg.Property(messages.PropertyOriginMessageID)
 	if origin == "" {
