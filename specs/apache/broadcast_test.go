@@ -41,6 +41,7 @@ var _ = onEveryVersion("The offsets of a broadcasting group", func(v apachebroke
 		clients, err := filepath.Glob(filepath.Join(dir, "*@fixed"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(clients).To(HaveLen(1))
+		Expect(saved(ctx, clients[0], group)).To(BeEquivalentTo(10), "what the Java client has noted")
 		publish("7")
 		var mu sync.Mutex
 		ours := 0
@@ -54,11 +55,27 @@ var _ = onEveryVersion("The offsets of a broadcasting group", func(v apachebroke
 				return nil
 			})
 		Expect(rt.Start(ctx)).To(Succeed())
+		DeferCleanup(rt.Shutdown)
 		Eventually(func() int { mu.Lock(); defer mu.Unlock(); return ours }).WithContext(ctx).WithTimeout(30 * time.Second).Should(Equal(7))
 		Expect(rt.Shutdown(ctx)).To(Succeed())
 		Expect(ours).To(Equal(7))
+		Expect(saved(ctx, clients[0], group)).To(BeEquivalentTo(17), "what we have noted")
 
 		publish("5")
 		java(5)
 	}, SpecTimeout(3*time.Minute))
 })
+
+// saved sums the offsets that the file of a group holds: how many messages of its topics are done.
+func saved(ctx context.Context, dir, group string) (sum int64) {
+	GinkgoHelper()
+	table, err := offsetfile.At(dir).Open(ctx, group)
+	Expect(err).NotTo(HaveOccurred())
+	offsets, warning := table.Saved()
+	Expect(warning).To(BeEmpty())
+	for _, offset := range offsets {
+		sum += offset
+	}
+	Expect(table.Close()).To(Succeed())
+	return sum
+}

@@ -32,6 +32,8 @@ public final class PushConsumer {
         consumer.setConsumeThreadMin(threads);
         consumer.setConsumeThreadMax(threads);
         consumer.setConsumeMessageBatchMaxSize(peer.number("batch", 1));
+        // Without it shutdown persists the offsets while listeners still return: what was printed may come again.
+        consumer.setAwaitTerminationMillisWhenShutdown(10_000);
         setModel(consumer, peer.text("model", "clustering"));
         consumer.subscribe(peer.required("topic"), peer.text("tags", "*"));
         if (peer.text("mode", "concurrent").equals("orderly")) {
