@@ -20,9 +20,9 @@ type Config struct {
 	// MemoryLimit bounds the bytes of messages pulled but not settled, over all groups of the Runtime; one pull for each
 	// queue may come on top. Default: no limit but those of the queues.
 	MemoryLimit int64
-	// HeapHeadroom is address space that is reserved, and never touched, while the Runtime is started, so that the collector runs
-	// less often: it saves a third of the CPU time under a backlog and costs up to as much memory. Default 8 MiB, nothing if the
-	// program's heap is that large anyway; NoHeadroom for none.
+	// HeapHeadroom is address space that is reserved, and never touched, while the collector would run many times a second, so that
+	// it runs less often: it saves a third of the CPU time under a backlog and costs up to twice as much memory then. An idle
+	// Runtime, and one in a program that keeps that much alive anyway, reserves nothing. Default 8 MiB; NoHeadroom for none.
 	HeapHeadroom int64
 	// HeartbeatInterval is Java's heartbeatBrokerInterval. Default 30 s.
 	HeartbeatInterval time.Duration

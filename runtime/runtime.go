@@ -29,8 +29,8 @@ type Runtime struct {
 	groups []declaredGroup
 	faults faults
 	client *actors.Client
-	// headroom is held while the client runs; see reserveHeadroom.
-	headroom []byte
+	// headroom works while the client runs.
+	headroom headroom
 	done     chan struct{}
 	err      error
 }
@@ -145,7 +145,7 @@ func (r *Runtime) Start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.client, r.state = client, started
-	r.headroom = reserveHeadroom(r.config.HeapHeadroom)
+	r.headroom.watch(r.config.HeapHeadroom)
 	return nil
 }
 
@@ -228,7 +228,8 @@ func (r *Runtime) Shutdown(ctx context.Context) error {
 	if report.GetAbandoned() > 0 || len(report.GetUnpersisted()) > 0 {
 		r.err = &ShutdownError{Abandoned: report.GetAbandoned(), Unpersisted: report.GetUnpersisted()}
 	}
-	r.state, r.headroom = closed, nil
+	r.state = closed
+	r.headroom.end()
 	close(r.done)
 	return r.err
 }

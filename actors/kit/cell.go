@@ -27,7 +27,6 @@ type cell struct {
 	parent   *cell // nil for a root actor
 	id       string
 	spec     Spec
-	strategy Strategy
 
 	mailbox  mailbox
 	timers   timers
@@ -37,7 +36,7 @@ type cell struct {
 	draining atomic.Bool
 	tells    atomic.Pointer[tells] // nil after the end
 	givenUp  atomic.Pointer[PanicError]
-	done     chan struct{}
+	awaited  atomic.Pointer[chan struct{}] // what Done gives; nil while nobody has asked
 
 	// The turn's alone.
 	library     actor.Context
@@ -55,7 +54,8 @@ func newCell(s *System, parent *cell, spec Spec) *cell {
 	if spec.New == nil || spec.Name == "" || strings.Contains(spec.Name, "/") {
 		panic("kit: spec of " + spec.Role + " " + spec.Name + " lacks New or a name without slash")
 	}
-	c := &cell{system: s, parent: parent, id: spec.Name, spec: spec, strategy: spec.Strategy.withDefaults(), done: make(chan struct{})}
+	c := &cell{system: s, parent: parent, id: spec.Name, spec: spec}
+	c.spec.Strategy = spec.Strategy.withDefaults()
 	if parent != nil {
 		c.id = parent.id + "/" + spec.Name
 	}
@@ -73,6 +73,22 @@ func (c *cell) props() *actor.Props {
 		actor.WithMailbox(func() actor.Mailbox { return &c.mailbox }),
 		actor.WithDispatcher(c.system.dispatcher),
 		actor.WithSupervisor(supervision{c.system}))
+}
+
+// done is closed once the actor has ended. Few are ever waited for, so it is made when somebody asks.
+func (c *cell) done() <-chan struct{} {
+	if c.awaited.Load() == nil {
+		ch := make(chan struct{})
+		c.awaited.CompareAndSwap(nil, &ch)
+	}
+	return *c.awaited.Load()
+}
+
+// ended closes done; it is called once.
+func (c *cell) ended() {
+	if !c.awaited.CompareAndSwap(nil, &closed) {
+		close(*c.awaited.Load())
+	}
 }
 
 // spawn starts a child, in the turn.
@@ -170,7 +186,7 @@ func (c *cell) failed(value any, stack []byte) *PanicError {
 	}
 	c.probe.fail(e, c.system.wall())
 	now := c.system.clock()
-	e.giveUp, e.wait = c.streak.fail(c.strategy, since(c.probe.started.Load(), now), c.system.config.Jitter)
+	e.giveUp, e.wait = c.streak.fail(c.spec.Strategy, since(c.probe.started.Load(), now), c.system.config.Jitter)
 	e.giveUp = e.giveUp || c.draining.Load()
 	return e
 }

@@ -66,7 +66,7 @@ func (c *cell) end() {
 	c.state.Store(stateStopped)
 	c.context, c.library, c.log, c.spec.New, c.workCtx, c.cancelWork = nil, nil, nil, nil, nil, nil
 	c.tells.Store(nil)
-	close(c.done)
+	c.ended()
 }
 
 // childStopped removes the child and tells the instance, if it is the one that spawned it.

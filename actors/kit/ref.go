@@ -37,7 +37,7 @@ func (r Ref) Done() <-chan struct{} {
 	if r.cell == nil {
 		return closed
 	}
-	return r.cell.done
+	return r.cell.done()
 }
 
 // String is the path.

@@ -44,12 +44,12 @@ func (s *System) Shutdown(ctx context.Context) error {
 	for _, c := range slices.Backward(roots) {
 		c.stop()
 		select {
-		case <-c.done:
+		case <-c.done():
 			continue
 		default:
 		}
 		select {
-		case <-c.done:
+		case <-c.done():
 		case <-ctx.Done():
 			return s.abandon(ctx, roots)
 		}

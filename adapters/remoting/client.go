@@ -63,15 +63,23 @@ func (c *Client) Begin(address string, x *Exchange, timeout time.Duration, to Se
 func (c *Client) Cancel(x *Exchange) { x.fail(cancelled(x, nil)) }
 
 func (c *Client) submit(address string, x *Exchange) {
-	if c.cfg.Sign != nil {
-		c.cfg.Sign(&x.Request)
-	}
+	c.compose(x)
 	p := c.peer(address)
 	if p == nil {
 		x.fail(notSent(x, errClosed))
 		return
 	}
 	p.submit(x)
+}
+
+// compose makes a request ready to be written: what its Composer says, and a signature.
+func (c *Client) compose(x *Exchange) {
+	if composer, ok := x.to.(Composer); ok {
+		composer.Compose(x)
+	}
+	if c.cfg.Sign != nil {
+		c.cfg.Sign(&x.Request)
+	}
 }
 
 // peer gives the peer of an address; nil after Close.

@@ -78,6 +78,9 @@ func (c *connection) send(x *Exchange, opaque int32) error {
 		c.mu.Unlock()
 		return err
 	}
+	if _, ok := x.to.(Composer); ok {
+		x.Request.Ext.Release()
+	}
 	if x.oneWay {
 		c.mu.Unlock()
 		x.settle(nil, nil)

@@ -561,3 +561,55 @@ var _ = Describe("GO_AWAY", func() {
 		})
 	})
 })
+
+// composed is a Settler that composes its request.
+type composed struct {
+	remoting.Exchange
+	times int
+	ended chan error
+}
+
+func (c *composed) Compose(x *remoting.Exchange) {
+	c.times++
+	x.Request.Ext.Set("name", "composed")
+	x.Request.Ext.SetInt("times", int64(c.times))
+}
+
+func (c *composed) Settled(_ *remoting.Exchange, err error) { c.ended <- err }
+
+var _ = Describe("A request that is composed", func() {
+	It("keeps no ext fields while it waits, and is composed and signed anew when the broker goes away", func() {
+		inVirtualTime(func() {
+			var old *remoting.Session
+			var got []string
+			var waits chan *wire.Command
+			s := newStage(func(x *remoting.Session, cmd *wire.Command) *wire.Command {
+				got = append(got, cmd.Ext.Text("name")+" "+cmd.Ext.Text("times")+" "+cmd.Ext.Text("signed"))
+				if old == nil {
+					old = x
+					return wire.NewResponse(wire.GoAway, "please go away")
+				}
+				answer := wire.NewResponse(wire.Success, "")
+				answer.Opaque = cmd.Opaque
+				waits <- answer
+				return nil
+			})
+			waits = make(chan *wire.Command, 1)
+			c := s.client(func(cfg *remoting.ClientConfig) {
+				cfg.Sign = func(cmd *wire.Command) { cmd.Ext.Set("signed", "for "+cmd.Ext.Text("times")) }
+			})
+			x := &composed{ended: make(chan error, 1)}
+			x.Request = *request("")
+			x.Request.Ext = wire.Ext{}
+			c.Begin(brokerAddress, &x.Exchange, time.Hour, x)
+			synctest.Wait()
+			Expect(got).To(HaveExactElements("composed 1 for 1", "composed 2 for 2"))
+			Expect(x.Request.Ext.Has("name")).To(BeFalse(), "given back")
+			Expect(x.ended).NotTo(Receive())
+			c.Cancel(&x.Exchange)
+			Expect(<-x.ended).To(MatchError(ContainSubstring("cancelled")))
+			Expect(c.Close()).To(Succeed())
+			s.stop()
+		})
+	})
+})

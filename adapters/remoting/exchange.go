@@ -14,6 +14,15 @@ type Settler interface {
 	Settled(x *Exchange, err error)
 }
 
+// Composer is a Settler that composes its request itself, so that the request's ext fields need not be kept while it waits for
+// an answer, half a minute perhaps: they are given back once they are written.
+type Composer interface {
+	Settler
+	// Compose sets the ext fields of x.Request, which are empty. It is called on the goroutine of Begin, and once more, on one
+	// that others wait for, if the broker answers GO_AWAY.
+	Compose(x *Exchange)
+}
+
 // Exchange is one request and its answer, in memory that the caller provides, usually as part of something larger, so that a
 // request on a hot path costs one allocation. An Exchange is used once, and not copied.
 type Exchange struct {

@@ -187,6 +187,9 @@ func (p *peer) answered(conn *connection, cmd *wire.Command) {
 		p.retire(conn)
 		x.conn.Store(nil)
 		if !x.settled.Load() {
+			if _, ok := x.to.(Composer); ok {
+				p.client.compose(x)
+			}
 			p.submit(x)
 		}
 	} else if !x.settle(cmd, nil) {

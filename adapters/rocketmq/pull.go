@@ -22,14 +22,18 @@ type pull struct {
 func (l *link) Pull(req *messages.PullRequest, done func(*messages.PullReply, error)) (cancel func()) {
 	p := &pull{link: l, request: req, done: done}
 	p.Request = wire.Command{Code: int32(wire.PullMessage), Language: wire.Go, Version: wire.V5_3_3}
-	h := pullHeader(req)
-	h.AppendTo(&p.Request.Ext)
 	timeout := pullTimeout
 	if ms := req.GetTimeoutMillis(); ms > 0 {
 		timeout = time.Duration(ms) * time.Millisecond
 	}
 	l.client.Begin(req.GetAddress(), &p.Exchange, timeout, p)
 	return p.cancel
+}
+
+// Compose writes the header.
+func (p *pull) Compose(x *remoting.Exchange) {
+	h := pullHeader(p.request)
+	h.AppendTo(&x.Request.Ext)
 }
 
 // pullHeader gives a pull in the words of the wire. The offset to commit is always written, as Java does; the flag decides.

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // maxExtFields bounds the ext fields of a command from the network; real ones have up to twenty.
@@ -82,9 +83,25 @@ func (e *Ext) put(f extField) {
 		}
 	}
 	if e.fields == nil {
-		e.fields = make([]extField, 0, 16)
+		e.fields = spareFields.Get().(*[fewFields]extField)[:0]
 	}
 	e.fields = append(e.fields, f)
+}
+
+// fewFields is room for the fields of every request on a hot path, signed ones too.
+const fewFields = 16
+
+var spareFields = sync.Pool{New: func() any { return new([fewFields]extField) }}
+
+// Release empties an Ext that is not needed any more and lets the memory of its fields be used again. No copy of the Ext may be
+// used afterwards.
+func (e *Ext) Release() {
+	if cap(e.fields) == fewFields {
+		fields := (*[fewFields]extField)(e.fields[:fewFields])
+		clear(fields[:])
+		spareFields.Put(fields)
+	}
+	*e = Ext{}
 }
 
 // takeApart turns raw bytes into fields, so that they can be changed.
