@@ -95,6 +95,9 @@ func (a *ConsumerGroup) start(c *kit.Context) {
 	c.Spawn(kit.Spec{Role: "WorkerPool", Name: "workers", Facts: a.workerFacts, New: func() kit.Actor {
 		return &WorkerPool{env: a.env, group: a.group}
 	}})
+	a.group.checker = c.Spawn(kit.Spec{Role: "SubscriptionChecker", Name: "subscriptions", New: func() kit.Actor {
+		return &SubscriptionChecker{env: a.env, group: a.group}
+	}})
 	if a.group.spec.locks() {
 		a.group.locks = c.Spawn(kit.Spec{Role: "QueueLocker", Name: "locks", New: func() kit.Actor {
 			return &QueueLocker{env: a.env, group: a.group, table: a.locks}

@@ -58,7 +58,7 @@ var eventStyles = map[messages.EventKind]eventStyle{
 	messages.EventKind_EVENT_KIND_ACTOR_GAVE_UP:         {logrus.ErrorLevel, "actor failed too often and was stopped"},
 	messages.EventKind_EVENT_KIND_DEAD_LETTER:           {logrus.DebugLevel, "message to a stopped actor"},
 	messages.EventKind_EVENT_KIND_HANDLERS_ABANDONED:    {logrus.WarnLevel, "handlers still running were given up"},
-	messages.EventKind_EVENT_KIND_SUBSCRIPTION_MISMATCH: {logrus.WarnLevel, "members of the group probably subscribe differently; align their topics and filters"},
+	messages.EventKind_EVENT_KIND_SUBSCRIPTION_MISMATCH: {logrus.WarnLevel, "members of the group subscribe differently; align their topics and filters"},
 	messages.EventKind_EVENT_KIND_OLDEST_IN_FLIGHT:      {logrus.WarnLevel, "a message is in flight for long and holds the committed offset back"},
 	messages.EventKind_EVENT_KIND_CALL_REFUSED:          {logrus.DebugLevel, "broker's request is not supported"},
 	messages.EventKind_EVENT_KIND_PULL_LOOP_SILENT:      {logrus.WarnLevel, "queue has not been pulled for long"},

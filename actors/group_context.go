@@ -19,6 +19,7 @@ type groupContext struct {
 	heartbeat kit.Ref
 	offsets   kit.Ref
 	retries   kit.Ref
+	checker   kit.Ref
 	home      offsetHome
 	// locks is zero in a group that takes none.
 	locks kit.Ref

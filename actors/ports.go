@@ -70,6 +70,10 @@ type MembershipPort interface {
 	CheckSubscription(ctx context.Context, address, group string, s *messages.Subscription) error
 	// Members lists the client ids of a group (38). A group without members is a *messages.BrokerError, not an empty list.
 	Members(ctx context.Context, address, group string) ([]string, error)
+	// Connections asks a broker who is in a group, and what it takes all members to subscribe to (203).
+	Connections(ctx context.Context, address, group string) (*messages.GroupConnections, error)
+	// SubscriptionsOf asks a member of a group, through a broker, what it subscribes to (307).
+	SubscriptionsOf(ctx context.Context, address, group, client string) ([]*messages.Subscription, error)
 }
 
 // OffsetPort reads and writes positions at a broker.

@@ -257,10 +257,7 @@ func (a *Puller) failed(c *kit.Context, err error) {
 		a.wait(c, waitUnknown, backOff(100*time.Millisecond, 3*time.Second, a.failures), err)
 	case codeSubscriptionNotLatest:
 		if a.stale.again(time.Now()) {
-			a.env.Events.Record(&messages.Event{
-				Kind: messages.EventKind_EVENT_KIND_SUBSCRIPTION_MISMATCH, Group: a.group.spec.Name, Topic: topic,
-				Failure: messages.FailureOf(err),
-			})
+			c.Tell(a.group.checker, subscriptionsDoubted{err: err})
 		}
 		c.Tell(a.group.heartbeat, &messages.BeatNow{})
 		a.wait(c, waitUnknown, backOff(time.Second, 5*time.Second, a.failures), err)

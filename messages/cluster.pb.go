@@ -312,6 +312,122 @@ func (x *Subscription) GetVersion() int64 {
 	return 0
 }
 
+// GroupConnections is who is in a group, and what a broker takes all of them to subscribe to: what the heartbeat with the highest
+// version said.
+type GroupConnections struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Members       []*GroupMember         `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
+	Subscriptions []*Subscription        `protobuf:"bytes,2,rep,name=subscriptions,proto3" json:"subscriptions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupConnections) Reset() {
+	*x = GroupConnections{}
+	mi := &file_troupe_v1_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupConnections) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupConnections) ProtoMessage() {}
+
+func (x *GroupConnections) ProtoReflect() protoreflect.Message {
+	mi := &file_troupe_v1_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupConnections.ProtoReflect.Descriptor instead.
+func (*GroupConnections) Descriptor() ([]byte, []int) {
+	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *GroupConnections) GetMembers() []*GroupMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *GroupConnections) GetSubscriptions() []*Subscription {
+	if x != nil {
+		return x.Subscriptions
+	}
+	return nil
+}
+
+// GroupMember is one member, as a broker sees it.
+type GroupMember struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	ClientId string                 `protobuf:"bytes,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	Address  string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	// In the words of the protocol, e.g. "JAVA".
+	Language      string `protobuf:"bytes,3,opt,name=language,proto3" json:"language,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupMember) Reset() {
+	*x = GroupMember{}
+	mi := &file_troupe_v1_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupMember) ProtoMessage() {}
+
+func (x *GroupMember) ProtoReflect() protoreflect.Message {
+	mi := &file_troupe_v1_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupMember.ProtoReflect.Descriptor instead.
+func (*GroupMember) Descriptor() ([]byte, []int) {
+	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *GroupMember) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
+}
+
+func (x *GroupMember) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *GroupMember) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
+}
+
 // GroupData is one consumer group in a heartbeat.
 type GroupData struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -327,7 +443,7 @@ type GroupData struct {
 
 func (x *GroupData) Reset() {
 	*x = GroupData{}
-	mi := &file_troupe_v1_cluster_proto_msgTypes[1]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -339,7 +455,7 @@ func (x *GroupData) String() string {
 func (*GroupData) ProtoMessage() {}
 
 func (x *GroupData) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_cluster_proto_msgTypes[1]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -352,7 +468,7 @@ func (x *GroupData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupData.ProtoReflect.Descriptor instead.
 func (*GroupData) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{1}
+	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GroupData) GetGroup() string {
@@ -402,7 +518,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_troupe_v1_cluster_proto_msgTypes[2]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -414,7 +530,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_cluster_proto_msgTypes[2]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -427,7 +543,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Heartbeat) GetClientId() string {
@@ -479,7 +595,7 @@ type PullRequest struct {
 
 func (x *PullRequest) Reset() {
 	*x = PullRequest{}
-	mi := &file_troupe_v1_cluster_proto_msgTypes[3]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -491,7 +607,7 @@ func (x *PullRequest) String() string {
 func (*PullRequest) ProtoMessage() {}
 
 func (x *PullRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_cluster_proto_msgTypes[3]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -504,7 +620,7 @@ func (x *PullRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullRequest.ProtoReflect.Descriptor instead.
 func (*PullRequest) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{3}
+	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PullRequest) GetAddress() string {
@@ -615,7 +731,7 @@ type PullReply struct {
 
 func (x *PullReply) Reset() {
 	*x = PullReply{}
-	mi := &file_troupe_v1_cluster_proto_msgTypes[4]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -627,7 +743,7 @@ func (x *PullReply) String() string {
 func (*PullReply) ProtoMessage() {}
 
 func (x *PullReply) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_cluster_proto_msgTypes[4]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -640,7 +756,7 @@ func (x *PullReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullReply.ProtoReflect.Descriptor instead.
 func (*PullReply) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{4}
+	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PullReply) GetStatus() PullStatus {
@@ -703,7 +819,7 @@ type SendBack struct {
 
 func (x *SendBack) Reset() {
 	*x = SendBack{}
-	mi := &file_troupe_v1_cluster_proto_msgTypes[5]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -715,7 +831,7 @@ func (x *SendBack) String() string {
 func (*SendBack) ProtoMessage() {}
 
 func (x *SendBack) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_cluster_proto_msgTypes[5]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -728,7 +844,7 @@ func (x *SendBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendBack.ProtoReflect.Descriptor instead.
 func (*SendBack) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{5}
+	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SendBack) GetAddress() string {
@@ -811,7 +927,7 @@ type SendRequest struct {
 
 func (x *SendRequest) Reset() {
 	*x = SendRequest{}
-	mi := &file_troupe_v1_cluster_proto_msgTypes[6]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +939,7 @@ func (x *SendRequest) String() string {
 func (*SendRequest) ProtoMessage() {}
 
 func (x *SendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_cluster_proto_msgTypes[6]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +952,7 @@ func (x *SendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendRequest.ProtoReflect.Descriptor instead.
 func (*SendRequest) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SendRequest) GetAddress() string {
@@ -940,7 +1056,7 @@ type SendReceipt struct {
 
 func (x *SendReceipt) Reset() {
 	*x = SendReceipt{}
-	mi := &file_troupe_v1_cluster_proto_msgTypes[7]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -952,7 +1068,7 @@ func (x *SendReceipt) String() string {
 func (*SendReceipt) ProtoMessage() {}
 
 func (x *SendReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_cluster_proto_msgTypes[7]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -965,7 +1081,7 @@ func (x *SendReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendReceipt.ProtoReflect.Descriptor instead.
 func (*SendReceipt) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SendReceipt) GetMessageId() string {
@@ -1015,7 +1131,7 @@ type ConnectionChanged struct {
 
 func (x *ConnectionChanged) Reset() {
 	*x = ConnectionChanged{}
-	mi := &file_troupe_v1_cluster_proto_msgTypes[8]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1143,7 @@ func (x *ConnectionChanged) String() string {
 func (*ConnectionChanged) ProtoMessage() {}
 
 func (x *ConnectionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_cluster_proto_msgTypes[8]
+	mi := &file_troupe_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1156,7 @@ func (x *ConnectionChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectionChanged.ProtoReflect.Descriptor instead.
 func (*ConnectionChanged) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_troupe_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ConnectionChanged) GetAddress() string {
@@ -1076,7 +1192,14 @@ const file_troupe_v1_cluster_proto_rawDesc = "" +
 	"expression\x18\x03 \x01(\tR\n" +
 	"expression\x12\x12\n" +
 	"\x04tags\x18\x04 \x03(\tR\x04tags\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\x03R\aversion\"\xe2\x01\n" +
+	"\aversion\x18\x05 \x01(\x03R\aversion\"\x83\x01\n" +
+	"\x10GroupConnections\x120\n" +
+	"\amembers\x18\x01 \x03(\v2\x16.troupe.v1.GroupMemberR\amembers\x12=\n" +
+	"\rsubscriptions\x18\x02 \x03(\v2\x17.troupe.v1.SubscriptionR\rsubscriptions\"`\n" +
+	"\vGroupMember\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\tR\bclientId\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
+	"\blanguage\x18\x03 \x01(\tR\blanguage\"\xe2\x01\n" +
 	"\tGroupData\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12-\n" +
 	"\x05model\x18\x02 \x01(\x0e2\x17.troupe.v1.MessageModelR\x05model\x129\n" +
@@ -1185,40 +1308,44 @@ func file_troupe_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_troupe_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_troupe_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_troupe_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_troupe_v1_cluster_proto_goTypes = []any{
 	(FilterKind)(0),           // 0: troupe.v1.FilterKind
 	(ConsumeFrom)(0),          // 1: troupe.v1.ConsumeFrom
 	(MessageModel)(0),         // 2: troupe.v1.MessageModel
 	(PullStatus)(0),           // 3: troupe.v1.PullStatus
 	(*Subscription)(nil),      // 4: troupe.v1.Subscription
-	(*GroupData)(nil),         // 5: troupe.v1.GroupData
-	(*Heartbeat)(nil),         // 6: troupe.v1.Heartbeat
-	(*PullRequest)(nil),       // 7: troupe.v1.PullRequest
-	(*PullReply)(nil),         // 8: troupe.v1.PullReply
-	(*SendBack)(nil),          // 9: troupe.v1.SendBack
-	(*SendRequest)(nil),       // 10: troupe.v1.SendRequest
-	(*SendReceipt)(nil),       // 11: troupe.v1.SendReceipt
-	(*ConnectionChanged)(nil), // 12: troupe.v1.ConnectionChanged
-	(*Queue)(nil),             // 13: troupe.v1.Queue
+	(*GroupConnections)(nil),  // 5: troupe.v1.GroupConnections
+	(*GroupMember)(nil),       // 6: troupe.v1.GroupMember
+	(*GroupData)(nil),         // 7: troupe.v1.GroupData
+	(*Heartbeat)(nil),         // 8: troupe.v1.Heartbeat
+	(*PullRequest)(nil),       // 9: troupe.v1.PullRequest
+	(*PullReply)(nil),         // 10: troupe.v1.PullReply
+	(*SendBack)(nil),          // 11: troupe.v1.SendBack
+	(*SendRequest)(nil),       // 12: troupe.v1.SendRequest
+	(*SendReceipt)(nil),       // 13: troupe.v1.SendReceipt
+	(*ConnectionChanged)(nil), // 14: troupe.v1.ConnectionChanged
+	(*Queue)(nil),             // 15: troupe.v1.Queue
 }
 var file_troupe_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: troupe.v1.Subscription.kind:type_name -> troupe.v1.FilterKind
-	2,  // 1: troupe.v1.GroupData.model:type_name -> troupe.v1.MessageModel
-	1,  // 2: troupe.v1.GroupData.consume_from:type_name -> troupe.v1.ConsumeFrom
-	4,  // 3: troupe.v1.GroupData.subscriptions:type_name -> troupe.v1.Subscription
-	5,  // 4: troupe.v1.Heartbeat.groups:type_name -> troupe.v1.GroupData
-	13, // 5: troupe.v1.PullRequest.queue:type_name -> troupe.v1.Queue
-	4,  // 6: troupe.v1.PullRequest.subscription:type_name -> troupe.v1.Subscription
-	0,  // 7: troupe.v1.PullRequest.kind:type_name -> troupe.v1.FilterKind
-	3,  // 8: troupe.v1.PullReply.status:type_name -> troupe.v1.PullStatus
-	13, // 9: troupe.v1.SendRequest.queue:type_name -> troupe.v1.Queue
-	13, // 10: troupe.v1.SendReceipt.queue:type_name -> troupe.v1.Queue
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	6,  // 1: troupe.v1.GroupConnections.members:type_name -> troupe.v1.GroupMember
+	4,  // 2: troupe.v1.GroupConnections.subscriptions:type_name -> troupe.v1.Subscription
+	2,  // 3: troupe.v1.GroupData.model:type_name -> troupe.v1.MessageModel
+	1,  // 4: troupe.v1.GroupData.consume_from:type_name -> troupe.v1.ConsumeFrom
+	4,  // 5: troupe.v1.GroupData.subscriptions:type_name -> troupe.v1.Subscription
+	7,  // 6: troupe.v1.Heartbeat.groups:type_name -> troupe.v1.GroupData
+	15, // 7: troupe.v1.PullRequest.queue:type_name -> troupe.v1.Queue
+	4,  // 8: troupe.v1.PullRequest.subscription:type_name -> troupe.v1.Subscription
+	0,  // 9: troupe.v1.PullRequest.kind:type_name -> troupe.v1.FilterKind
+	3,  // 10: troupe.v1.PullReply.status:type_name -> troupe.v1.PullStatus
+	15, // 11: troupe.v1.SendRequest.queue:type_name -> troupe.v1.Queue
+	15, // 12: troupe.v1.SendReceipt.queue:type_name -> troupe.v1.Queue
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_troupe_v1_cluster_proto_init() }
@@ -1233,7 +1360,7 @@ func file_troupe_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_troupe_v1_cluster_proto_rawDesc), len(file_troupe_v1_cluster_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

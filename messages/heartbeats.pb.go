@@ -520,6 +520,43 @@ func (*HeartbeatsStopped) Descriptor() ([]byte, []int) {
 	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{10}
 }
 
+// CheckSubscriptions is the timer that compares what the members of a group subscribe to.
+type CheckSubscriptions struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckSubscriptions) Reset() {
+	*x = CheckSubscriptions{}
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckSubscriptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckSubscriptions) ProtoMessage() {}
+
+func (x *CheckSubscriptions) ProtoReflect() protoreflect.Message {
+	mi := &file_troupe_v1_heartbeats_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckSubscriptions.ProtoReflect.Descriptor instead.
+func (*CheckSubscriptions) Descriptor() ([]byte, []int) {
+	return file_troupe_v1_heartbeats_proto_rawDescGZIP(), []int{11}
+}
+
 var File_troupe_v1_heartbeats_proto protoreflect.FileDescriptor
 
 const file_troupe_v1_heartbeats_proto_rawDesc = "" +
@@ -546,7 +583,8 @@ const file_troupe_v1_heartbeats_proto_rawDesc = "" +
 	"\tBeatAgain\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\"\x10\n" +
 	"\x0eStopHeartbeats\"\x13\n" +
-	"\x11HeartbeatsStoppedB/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
+	"\x11HeartbeatsStopped\"\x14\n" +
+	"\x12CheckSubscriptionsB/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
 	file_troupe_v1_heartbeats_proto_rawDescOnce sync.Once
@@ -560,26 +598,27 @@ func file_troupe_v1_heartbeats_proto_rawDescGZIP() []byte {
 	return file_troupe_v1_heartbeats_proto_rawDescData
 }
 
-var file_troupe_v1_heartbeats_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_troupe_v1_heartbeats_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_troupe_v1_heartbeats_proto_goTypes = []any{
-	(*AnnounceGroup)(nil),     // 0: troupe.v1.AnnounceGroup
-	(*WithdrawGroup)(nil),     // 1: troupe.v1.WithdrawGroup
-	(*Withdrawn)(nil),         // 2: troupe.v1.Withdrawn
-	(*BeatNow)(nil),           // 3: troupe.v1.BeatNow
-	(*HeartbeatTick)(nil),     // 4: troupe.v1.HeartbeatTick
-	(*HeartbeatDone)(nil),     // 5: troupe.v1.HeartbeatDone
-	(*Announced)(nil),         // 6: troupe.v1.Announced
-	(*UnregisterDone)(nil),    // 7: troupe.v1.UnregisterDone
-	(*BeatAgain)(nil),         // 8: troupe.v1.BeatAgain
-	(*StopHeartbeats)(nil),    // 9: troupe.v1.StopHeartbeats
-	(*HeartbeatsStopped)(nil), // 10: troupe.v1.HeartbeatsStopped
-	(*GroupData)(nil),         // 11: troupe.v1.GroupData
-	(*Failure)(nil),           // 12: troupe.v1.Failure
+	(*AnnounceGroup)(nil),      // 0: troupe.v1.AnnounceGroup
+	(*WithdrawGroup)(nil),      // 1: troupe.v1.WithdrawGroup
+	(*Withdrawn)(nil),          // 2: troupe.v1.Withdrawn
+	(*BeatNow)(nil),            // 3: troupe.v1.BeatNow
+	(*HeartbeatTick)(nil),      // 4: troupe.v1.HeartbeatTick
+	(*HeartbeatDone)(nil),      // 5: troupe.v1.HeartbeatDone
+	(*Announced)(nil),          // 6: troupe.v1.Announced
+	(*UnregisterDone)(nil),     // 7: troupe.v1.UnregisterDone
+	(*BeatAgain)(nil),          // 8: troupe.v1.BeatAgain
+	(*StopHeartbeats)(nil),     // 9: troupe.v1.StopHeartbeats
+	(*HeartbeatsStopped)(nil),  // 10: troupe.v1.HeartbeatsStopped
+	(*CheckSubscriptions)(nil), // 11: troupe.v1.CheckSubscriptions
+	(*GroupData)(nil),          // 12: troupe.v1.GroupData
+	(*Failure)(nil),            // 13: troupe.v1.Failure
 }
 var file_troupe_v1_heartbeats_proto_depIdxs = []int32{
-	11, // 0: troupe.v1.AnnounceGroup.data:type_name -> troupe.v1.GroupData
-	12, // 1: troupe.v1.HeartbeatDone.failure:type_name -> troupe.v1.Failure
-	12, // 2: troupe.v1.UnregisterDone.failures:type_name -> troupe.v1.Failure
+	12, // 0: troupe.v1.AnnounceGroup.data:type_name -> troupe.v1.GroupData
+	13, // 1: troupe.v1.HeartbeatDone.failure:type_name -> troupe.v1.Failure
+	13, // 2: troupe.v1.UnregisterDone.failures:type_name -> troupe.v1.Failure
 	3,  // [3:3] is the sub-list for method output_type
 	3,  // [3:3] is the sub-list for method input_type
 	3,  // [3:3] is the sub-list for extension type_name
@@ -600,7 +639,7 @@ func file_troupe_v1_heartbeats_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_troupe_v1_heartbeats_proto_rawDesc), len(file_troupe_v1_heartbeats_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -23,10 +23,10 @@ type drain struct{}
 
 // cell is what stays of an actor across its incarnations.
 type cell struct {
-	system   *System
-	parent   *cell // nil for a root actor
-	id       string
-	spec     Spec
+	system *System
+	parent *cell // nil for a root actor
+	id     string
+	spec   Spec
 
 	mailbox  mailbox
 	timers   timers

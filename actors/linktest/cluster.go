@@ -22,13 +22,15 @@ type Cluster struct {
 	queues  map[messages.QueueKey]*storedQueue
 	offsets map[string]map[messages.QueueKey]int64
 	members map[string][]string
-	locks   map[lockKey]heldLock
-	down    map[string]*Answer
-	moved   map[string]string // addresses of masters, by broker
-	rules   []*ruleEntry
-	calls   []*Call
-	links   []*link
-	log     []*messages.Message
+	// subscriptions of members, by group and client.
+	subscriptions map[string]map[string][]*messages.Subscription
+	locks         map[lockKey]heldLock
+	down          map[string]*Answer
+	moved         map[string]string // addresses of masters, by broker
+	rules         []*ruleEntry
+	calls         []*Call
+	links         []*link
+	log           []*messages.Message
 }
 
 type storedQueue struct {
@@ -42,7 +44,7 @@ func New() *Cluster {
 	return &Cluster{
 		made: time.Now(), routes: make(map[string]*messages.TopicRoute), queues: make(map[messages.QueueKey]*storedQueue),
 		offsets: make(map[string]map[messages.QueueKey]int64), members: make(map[string][]string), down: make(map[string]*Answer),
-		moved: make(map[string]string), locks: make(map[lockKey]heldLock),
+		moved: make(map[string]string), subscriptions: make(map[string]map[string][]*messages.Subscription), locks: make(map[lockKey]heldLock),
 	}
 }
 

@@ -75,6 +75,7 @@ func (l *link) Heartbeat(ctx context.Context, address string, h *messages.Heartb
 			if !slices.Contains(c.members[g.GetGroup()], h.GetClientId()) {
 				c.members[g.GetGroup()] = append(c.members[g.GetGroup()], h.GetClientId())
 			}
+			c.subscribes(g.GetGroup(), h.GetClientId(), g.GetSubscriptions())
 			c.makeRetryTopic(g.GetGroup(), c.brokerAt(address))
 		}
 		return nil, nil

@@ -17,6 +17,8 @@ const (
 	Unregister        Op = "Unregister"
 	CheckSubscription Op = "CheckSubscription"
 	Members           Op = "Members"
+	Connections       Op = "Connections"
+	SubscriptionsOf   Op = "SubscriptionsOf"
 	Committed         Op = "Committed"
 	Commit            Op = "Commit"
 	MinOffset         Op = "MinOffset"
@@ -46,8 +48,8 @@ type Call struct {
 	Group, Topic string
 	Queue        messages.QueueKey
 	Offset       int64
-	// Request is the whole request: *messages.Heartbeat, PullRequest, SendBack, SendRequest, PullReply (Decode), or the queues
-	// as []messages.QueueKey (Lock, Unlock).
+	// Request is the whole request: *messages.Heartbeat, PullRequest, SendBack, SendRequest, PullReply (Decode), the queues
+	// as []messages.QueueKey (Lock, Unlock), or the member asked (SubscriptionsOf).
 	Request any
 	// Err is how it ended.
 	Err error

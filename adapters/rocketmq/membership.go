@@ -93,6 +93,58 @@ func (l *link) CheckSubscription(ctx context.Context, address, group string, s *
 	return err
 }
 
+// Connections asks who is in a group and what it subscribes to (GET_CONSUMER_CONNECTION_LIST, 203).
+func (l *link) Connections(ctx context.Context, address, group string) (*messages.GroupConnections, error) {
+	cmd := newRequest(wire.GetConsumerConnectionList, &wire.GroupHeader{Group: group}, nil)
+	t := target{address: address}
+	answer, err := l.ask(ctx, l.timeouts.members, t, cmd)
+	if err != nil {
+		return nil, err
+	}
+	list, err := wire.DecodeConsumerConnection(answer.Body)
+	if err != nil {
+		return nil, malformed(cmd, t, err)
+	}
+	out := &messages.GroupConnections{}
+	for _, c := range list.Connections {
+		out.Members = append(out.Members, &messages.GroupMember{ClientId: c.ClientID, Address: c.ClientAddr, Language: c.Language})
+	}
+	for _, s := range list.Subscriptions {
+		out.Subscriptions = append(out.Subscriptions, subscriptionOf(s))
+	}
+	return out, nil
+}
+
+// SubscriptionsOf asks a member what it subscribes to, of all that it tells about itself (GET_CONSUMER_RUNNING_INFO, 307).
+func (l *link) SubscriptionsOf(ctx context.Context, address, group, client string) ([]*messages.Subscription, error) {
+	cmd := newRequest(wire.GetConsumerRunningInfo, &wire.RunningInfoHeader{Group: group, ClientID: client}, nil)
+	t := target{address: address}
+	answer, err := l.ask(ctx, l.timeouts.members, t, cmd)
+	if err != nil {
+		return nil, err
+	}
+	info, err := wire.DecodeRunningInfo(answer.Body)
+	if err != nil {
+		return nil, malformed(cmd, t, err)
+	}
+	out := make([]*messages.Subscription, len(info.Subscriptions))
+	for i, s := range info.Subscriptions {
+		out[i] = subscriptionOf(s)
+	}
+	return out, nil
+}
+
+// subscriptionOf is a subscription that was told in the words of the wire.
+func subscriptionOf(d wire.SubscriptionData) *messages.Subscription {
+	s := &messages.Subscription{
+		Topic: d.Topic, Kind: messages.FilterKind_FILTER_KIND_TAG, Expression: d.SubString, Tags: d.Tags, Version: d.SubVersion,
+	}
+	if d.ExpressionType == wire.ExpressionSQL92 {
+		s.Kind, s.Tags = messages.FilterKind_FILTER_KIND_SQL92, nil
+	}
+	return s
+}
+
 // Members lists the client ids of a group (GET_CONSUMER_LIST_BY_GROUP, 38). A broker that knows no member says SYSTEM_ERROR.
 func (l *link) Members(ctx context.Context, address, group string) ([]string, error) {
 	cmd := newRequest(wire.GetConsumerListByGroup, &wire.GroupHeader{Group: group}, nil)

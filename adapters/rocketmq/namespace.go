@@ -124,6 +124,13 @@ func (n *namespace) group(g *messages.GroupData) *messages.GroupData {
 	return g
 }
 
+// subscriptions gives subscriptions of the wire the program's names, in place.
+func (n *namespace) subscriptions(of []*messages.Subscription) {
+	for _, s := range of {
+		s.Topic = n.plain(s.GetTopic())
+	}
+}
+
 // heartbeat gives a heartbeat with the wire's names.
 func (n *namespace) heartbeat(h *messages.Heartbeat) *messages.Heartbeat {
 	out := &messages.Heartbeat{ClientId: h.GetClientId()}

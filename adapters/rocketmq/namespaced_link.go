@@ -54,6 +54,20 @@ func (l *namespacedLink) Members(ctx context.Context, address, group string) ([]
 	return got, l.names.fault(err)
 }
 
+// Connections asks who is in a group of the namespace.
+func (l *namespacedLink) Connections(ctx context.Context, address, group string) (*messages.GroupConnections, error) {
+	got, err := l.link.Connections(ctx, address, l.names.wire(group))
+	l.names.subscriptions(got.GetSubscriptions())
+	return got, l.names.fault(err)
+}
+
+// SubscriptionsOf asks a member of a group of the namespace what it subscribes to.
+func (l *namespacedLink) SubscriptionsOf(ctx context.Context, address, group, client string) ([]*messages.Subscription, error) {
+	got, err := l.link.SubscriptionsOf(ctx, address, l.names.wire(group), client)
+	l.names.subscriptions(got)
+	return got, l.names.fault(err)
+}
+
 // Committed reads an offset of the namespace.
 func (l *namespacedLink) Committed(ctx context.Context, address, group string, q *messages.Queue) (int64, error) {
 	got, err := l.link.Committed(ctx, address, l.names.wire(group), l.names.wireQueue(q))

@@ -27,6 +27,32 @@ func Features(page string) (rows []Feature) {
 	return rows
 }
 
+// Option is a row of a table of configuration.
+type Option struct {
+	Field, Default, Java string
+}
+
+// Options reads the rows of every table of configuration of a page.
+func Options(page string) (rows []Option) {
+	for line := range strings.Lines(page) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		if len(cells) == 4 && strings.Contains(cells[0], ".") && strings.HasPrefix(strings.TrimSpace(cells[0]), "`") {
+			rows = append(rows, Option{
+				Field: strings.Trim(strings.TrimSpace(cells[0]), "`"), Default: strings.TrimSpace(cells[1]),
+				Java: strings.Trim(strings.Trim(strings.TrimSpace(cells[2]), "`"), "–"),
+			})
+		}
+	}
+	return rows
+}
+
+// Refused gives the table of what is deliberately not here.
+func Refused(page string) string {
+	_, section, _ := strings.Cut(page, "Deliberately not:")
+	section, _, _ = strings.Cut(section, "\n## ")
+	return section
+}
+
 // SpecSources gives the text of every spec below a folder: test files, and the suites of specs/conformance.
 func SpecSources(root string) (string, error) {
 	var b strings.Builder

@@ -138,7 +138,7 @@ func launchJava(ctx context.Context, t task) (*process, error) {
 	go func() {
 		defer close(p.lines)
 		for _, kind := range []string{"ready", "summary", "stopped"} {
-			if (kind == "summary") == t.member {
+			if kind == "summary" && t.member || kind == "stopped" && !t.member {
 				continue
 			}
 			events, err := peer.Await(ended, kind, 1)

@@ -160,6 +160,34 @@ var _ = Describe("A group, over minutes and hours", func() {
 		})
 	})
 
+	It("is told by name of a member that subscribes to something else", Label("A15"), func() {
+		inTown(func(t *town) {
+			b := t.broker(addressA, embedded.Config{})
+			for _, name := range []string{topic, "another"} {
+				Expect(b.CreateTopic(name, 2)).To(Succeed())
+			}
+			one, two := &diary{}, &diary{}
+			t.start(addressA, fromFirst, one.handle, troupe.WithObserver(one))
+			time.Sleep(time.Second)
+			t.run(addressA, func(rt *troupe.Runtime) {
+				g := rt.Concurrent(group, fromFirst)
+				g.Handle(topic, troupe.Tags("paid"), two.handle)
+				g.Handle("another", troupe.AllTags(), two.handle)
+			}, troupe.WithObserver(two))
+			time.Sleep(3 * time.Minute)
+			told := func(d *diary) (out []string) {
+				for _, e := range d.of(messages.EventKind_EVENT_KIND_SUBSCRIPTION_MISMATCH) {
+					out = append(out, e.GetText())
+				}
+				return out
+			}
+			Expect(told(one)).To(HaveExactElements(
+				MatchRegexp(`^10\.0\.9\.\d+ \(GO\) subscribes to ` + topic + ` with "paid" instead of "\*", subscribes to another, too$`)))
+			Expect(told(two)).To(HaveExactElements(
+				MatchRegexp(`^10\.0\.9\.\d+ \(GO\) does not subscribe to another, subscribes to ` + topic + ` with "\*" instead of "paid"$`)))
+		})
+	})
+
 	It("gives a dead connection up and goes on within seconds of the network's return", Label("A39"), func() {
 		inTown(func(t *town) {
 			b := t.broker(addressA, embedded.Config{})

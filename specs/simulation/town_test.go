@@ -58,10 +58,16 @@ func (t *town) broker(addr string, cfg embedded.Config) *embedded.Broker {
 // start starts a member of the group on the topics; each Runtime has a host of its own.
 func (t *town) start(nameServer string, cfg troupe.ConcurrentConfig, h troupe.Handler, opts ...troupe.Option) *troupe.Runtime {
 	GinkgoHelper()
+	return t.run(nameServer, func(rt *troupe.Runtime) { rt.Concurrent(group, cfg).Handle(topic, troupe.AllTags(), h) }, opts...)
+}
+
+// run starts a Runtime with the groups that configure gives it.
+func (t *town) run(nameServer string, configure func(*troupe.Runtime), opts ...troupe.Option) *troupe.Runtime {
+	GinkgoHelper()
 	host := fmt.Sprintf("10.0.9.%d", len(t.closers)+1)
 	rt, err := troupe.New(rocketmq.Cluster{NameServers: []string{nameServer}, Dialer: t.network.Dialer(host)}, troupe.Config{ClientID: host}, opts...)
 	Expect(err).NotTo(HaveOccurred())
-	rt.Concurrent(group, cfg).Handle(topic, troupe.AllTags(), h)
+	configure(rt)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	Expect(rt.Start(ctx)).To(Succeed())
