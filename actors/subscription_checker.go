@@ -77,7 +77,7 @@ func (a *SubscriptionChecker) Receive(c *kit.Context, m kit.Message) {
 			a.check(c)
 		}
 	case *membersCompared:
-		a.compared(c, m)
+		a.compared(m)
 	}
 }
 
@@ -115,7 +115,7 @@ func (a *SubscriptionChecker) check(c *kit.Context) {
 }
 
 // compared takes over what a check has found and tells it, if it is news.
-func (a *SubscriptionChecker) compared(c *kit.Context, m *membersCompared) {
+func (a *SubscriptionChecker) compared(m *membersCompared) {
 	a.asking = false
 	doubt := a.doubt
 	a.doubt = nil

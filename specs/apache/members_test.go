@@ -24,7 +24,9 @@ var _ = onEveryVersion("A broker that is asked about a group", func(v apachebrok
 		Expect(java.Await(ctx, "ready", 1)).Error().NotTo(HaveOccurred())
 		link, err := rocketmq.Cluster{NameServers: []string{c.NameServer()}}.Open(actors.LinkConfig{
 			ClientID: "asker", Log: logrus.New(), Jitter: rand.Float64, Changed: func(*messages.ConnectionChanged) {},
-			Calls: func(context.Context, *messages.BrokerCall) *messages.BrokerCallReply { return &messages.BrokerCallReply{Code: 1} },
+			Calls: func(context.Context, *messages.BrokerCall) *messages.BrokerCallReply {
+				return &messages.BrokerCallReply{Code: 1}
+			},
 		})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(link.Close)
