@@ -120,7 +120,7 @@ var _ = Describe("The division of queues among the members of a group", Label("A
 				union[f[0]] = append(union[f[0]], got...)
 			})
 			check()
-			Expect(cases).To(BeNumerically(">=", 1000))
+			Expect(cases).To(BeNumerically(">=", 2000))
 		})
 	})
 

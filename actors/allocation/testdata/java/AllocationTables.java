@@ -110,7 +110,7 @@ public class AllocationTables {
     }
 
     private static void random(Random r) {
-        for (int c = 0; c < 1100; c++) {
+        for (int c = 0; c < 2200; c++) {
             boolean wide = c % 4 == 0;
             Set<String> ids = new LinkedHashSet<>();
             int m = 1 + r.nextInt(6);
