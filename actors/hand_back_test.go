@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -71,7 +72,7 @@ var _ = Describe("A message whose handler fails", func() {
 		})
 	})
 
-	DescribeTable("asks for the delay level of its verdict", func(verdict error, level int32) {
+	DescribeTable("asks for the delay level of its verdict", Label("A31"), func(verdict error, level int32) {
 		bubble(func() {
 			s, _ := prepare(always(verdict))
 			s.start()
@@ -85,6 +86,38 @@ var _ = Describe("A message whose handler fails", func() {
 		Entry("DeadLetter", actors.DeadLetter(errNot), int32(-1)),
 		Entry("a wrapped DeadLetter", fmt.Errorf("more: %w", actors.DeadLetter(errNot)), int32(-1)),
 	)
+
+	It("asks for no delay on the way to the dead letter topic, and for its own in the copy that stands in for a hand-back", Label("A31"), func() {
+		bubble(func() {
+			s, _ := prepare(always(actors.RetryAfter(20*time.Second, errNot)))
+			s.spec.Groups[0].MaxReconsumes = 2
+			s.start()
+			s.pass(10 * time.Minute)
+			var levels []int32
+			for _, b := range s.calls(linktest.SendBack) {
+				levels = append(levels, b.Request.(*messages.SendBack).GetDelayLevel())
+			}
+			Expect(levels).To(Equal([]int32{4, 4, 0}))
+			Expect(s.cluster.DeadLetters(group)).To(HaveLen(1))
+			s.stop(time.Second)
+		})
+		bubble(func() {
+			s, _ := prepare(always(actors.RetryAfter(20*time.Second, errNot)))
+			s.spec.Groups[0].MaxReconsumes = 1
+			s.cluster.On(linktest.SendBack, linktest.Always(linktest.Answer{Err: linktest.Refusal(1)}))
+			s.start()
+			s.pass(10 * time.Minute)
+			var copies []string
+			for _, b := range s.calls(linktest.Send) {
+				req := b.Request.(*messages.SendRequest)
+				_, rest, _ := strings.Cut(string(req.GetProperties()), "\x02DELAY\x01")
+				level, _, _ := strings.Cut(rest, "\x02")
+				copies = append(copies, fmt.Sprintf("try %d of %d, level %s", req.GetReconsumeTimes(), req.GetMaxReconsumeTimes(), level))
+			}
+			Expect(copies).To(Equal([]string{"try 1 of 1, level 4", "try 2 of 1, level 0"}))
+			s.stop(time.Second)
+		})
+	})
 
 	It("is published to the retry topic if the hand-back is refused", func() {
 		bubble(func() {

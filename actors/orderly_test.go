@@ -191,7 +191,7 @@ var _ = Describe("An orderly group", func() {
 		})
 	})
 
-	It("publishes a message to the retry topic after its last attempt, as Java does, and goes on", Label("A24"), func() {
+	It("publishes a message to the retry topic after its last attempt, as Java does, and goes on", Label("A24", "A31"), func() {
 		bubble(func() {
 			s := newOrdered(1)
 			s.spec.Groups[0].MaxReconsumes = 2

@@ -95,6 +95,29 @@ var _ = Describe("A reset of offsets", Label("A07"), func() {
 		})
 	})
 
+	It("counts when it is the later one of two, however close they are", func() {
+		bubble(func() {
+			const queues = 64
+			s := newStage("orders")
+			s.cluster.Topic("orders", queues, "a")
+			var keys []messages.QueueKey
+			for i := range int32(queues) {
+				keys = append(keys, linktest.Key("orders", "a", i))
+				s.cluster.Fill(keys[i], 100)
+			}
+			s.start()
+			s.pass(10 * time.Second)
+			for _, r := range []int64{50, 100} {
+				s.client.Tell(group, reset(group, "orders", r, keys...).GetResetOffsets())
+			}
+			s.pass(time.Second)
+			for _, k := range keys {
+				Expect(s.cluster.Offset(group, k)).To(Equal(int64(100)), k.String())
+			}
+			s.stop(time.Second)
+		})
+	})
+
 	It("ends the context of the handlers that run, and counts no attempt for them", func() {
 		bubble(func() {
 			s, _ := prepare()

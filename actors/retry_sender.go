@@ -140,7 +140,7 @@ func (a *RetrySender) handBack(ctx context.Context, m *messages.HandBack) error 
 		one, cancel := context.WithTimeout(ctx, sendBackTimeout)
 		first = a.env.Link.SendBack(one, &messages.SendBack{
 			Address: addr, Broker: m.GetQueue().GetBroker(), Group: a.group, CommitLogOffset: msg.GetCommitLogOffset(),
-			DelayLevel: m.GetDelayLevel(), OriginMessageId: msg.MessageID(), OriginTopic: msg.GetTopic(),
+			DelayLevel: wireLevel(m, a.maxReconsumes), OriginMessageId: msg.MessageID(), OriginTopic: msg.GetTopic(),
 			MaxReconsumeTimes: a.maxReconsumes,
 		})
 		cancel()
@@ -178,6 +178,15 @@ func (a *RetrySender) publish(ctx context.Context, m *messages.HandBack) error {
 		}
 	}
 	return err
+}
+
+// wireLevel is the delay level that goes along with a hand-back: none on the way to the dead letter topic, which some brokers
+// would obey there, too (pains A31).
+func wireLevel(m *messages.HandBack, maxReconsumes int32) int32 {
+	if m.GetDelayLevel() > 0 && m.GetMessage().GetReconsumeTimes() >= maxReconsumes {
+		return levelByBroker
+	}
+	return m.GetDelayLevel()
 }
 
 // retryCopy makes the message that the fallback publishes: same body, flag and properties, one more try. A count above the

@@ -38,6 +38,7 @@ var _ = onEveryVersion("A Runtime", func(v apachebroker.Version, cluster func(co
 	Describe("an orderly group", func() { conformance.Ordering(shared) })
 	Describe("a queue that is handed over", func() { conformance.HandingOver(shared, 3) })
 	Describe("the subscriptions of a group", func() { conformance.Subscribing(shared) })
+	Describe("a group whose topic grows", func() { conformance.Growing(shared) })
 	Describe("a filter that the broker evaluates", func() { conformance.Filtering(shared) })
 	Describe("a filter that the broker does not evaluate", Ordered, func() {
 		var own *apachebroker.Cluster

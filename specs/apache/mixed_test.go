@@ -2,6 +2,8 @@ package apache_test
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -14,61 +16,101 @@ import (
 	"github.com/troupe-mq/troupe/specs/apache/apachebroker"
 )
 
-var _ = onEveryVersion("A group with a Java member and one of ours", func(v apachebroker.Version, cluster func(context.Context) *apachebroker.Cluster) {
-	It("shares the queues without overlap or gap", Label("A11"), func(ctx SpecContext) {
-		topic, group := unique("Mixed"), unique("MixedGroup")
+var _ = onEveryVersion("An orderly group with a Java member and one of ours", func(v apachebroker.Version, cluster func(context.Context) *apachebroker.Cluster) {
+	It("handles each queue in order and nothing twice while ours joins and leaves", Label("A11"), func(ctx SpecContext) {
+		const queues = 6
+		topic, group := unique("MixedOrder"), unique("MixedOrderGroup")
 		c := cluster(ctx)
-		Expect(c.CreateTopic(ctx, topic, 7)).To(Succeed())
-		java := javaPeer(ctx, v, "PushConsumer", "--nameserver", c.NameServer(), "--group", group, "--topic", topic)
+		Expect(c.CreateTopic(ctx, topic, queues)).To(Succeed())
+		java := javaPeer(ctx, v, "PushConsumer", "--nameserver", c.NameServer(), "--group", group, "--topic", topic, "--mode", "orderly")
 		Expect(java.Await(ctx, "ready", 1)).Error().NotTo(HaveOccurred())
 
+		stop, acknowledged := flow(ctx, c, topic)
+		Eventually(func() int { return len(java.Of("message")) }).WithContext(ctx).WithTimeout(30 * time.Second).Should(BeNumerically(">", 30))
 		var mu sync.Mutex
-		ours := map[int32]int{}
+		ours := map[int32][]int64{}
+		count := func() (n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, offsets := range ours {
+				n += len(offsets)
+			}
+			return n
+		}
 		rt, err := troupe.New(rocketmq.Cluster{NameServers: []string{c.NameServer()}}, troupe.Config{})
 		Expect(err).NotTo(HaveOccurred())
-		rt.Concurrent(group, troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset}).
+		rt.Orderly(group, troupe.OrderlyConfig{ConsumeFrom: troupe.FirstOffset}).
 			Handle(topic, troupe.AllTags(), func(_ context.Context, m *troupe.Message) error {
 				mu.Lock()
 				defer mu.Unlock()
-				ours[m.GetQueueId()]++
+				ours[m.GetQueueId()] = append(ours[m.GetQueueId()], m.GetQueueOffset())
 				return nil
 			})
 		Expect(rt.Start(ctx)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { Expect(rt.Shutdown(ctx)).To(Succeed()) }, NodeTimeout(time.Minute))
-		// Java reacts to the new member within its second between rounds.
-		Eventually(func() int { return ownedOf(rt, topic) }).WithContext(ctx).WithTimeout(30 * time.Second).Should(BeElementOf(3, 4))
-		Eventually(func(g Gomega) {
-			share, err := javaShare(ctx, c, rt, topic, java)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(share).To(BeElementOf(3, 4))
-			g.Expect(share + ownedOf(rt, topic)).To(Equal(7))
-		}).WithContext(ctx).WithTimeout(60 * time.Second).WithPolling(time.Second).Should(Succeed())
-		mu.Lock()
-		defer mu.Unlock()
-		Expect(len(ours)).To(BeNumerically(">=", ownedOf(rt, topic)))
-	}, SpecTimeout(3*time.Minute))
+		DeferCleanup(rt.Shutdown)
+		Eventually(func() int { return ownedOf(rt, topic) }).WithContext(ctx).WithTimeout(45 * time.Second).Should(Equal(queues / 2))
+		Eventually(count).WithContext(ctx).WithTimeout(30 * time.Second).Should(BeNumerically(">", 60))
+		Expect(rt.Shutdown(ctx)).To(Succeed())
+		before := len(java.Of("message"))
+		Eventually(func() int { return len(java.Of("message")) }).WithContext(ctx).WithTimeout(45 * time.Second).Should(BeNumerically(">", before+30))
+		stop()
+		Eventually(func() int { return len(java.Of("message")) + count() }).WithContext(ctx).WithTimeout(60 * time.Second).
+			Should(BeNumerically(">=", len(acknowledged())))
+
+		Expect(ours).To(HaveLen(queues / 2))
+		javas := map[int32][]int64{}
+		for _, e := range java.Of("message") {
+			javas[e.Queue] = append(javas[e.Queue], e.Offset)
+		}
+		total := 0
+		for q := range int32(queues) {
+			for _, one := range [][]int64{ours[q], javas[q]} {
+				Expect(slices.IsSorted(one)).To(BeTrue(), "queue %d: %v", q, one)
+			}
+			both := slices.Sorted(slices.Values(append(slices.Clone(ours[q]), javas[q]...)))
+			for i, offset := range both {
+				Expect(offset).To(BeEquivalentTo(i), "queue %d: none missing, none twice", q)
+			}
+			if n := len(ours[q]); n > 0 {
+				Expect(ours[q][n-1]-ours[q][0]).To(BeEquivalentTo(n-1), "queue %d: ours had it in one piece", q)
+			}
+			total += len(both)
+		}
+		Expect(total).To(Equal(len(acknowledged())))
+	}, SpecTimeout(4*time.Minute))
 })
 
-// javaShare publishes a message to each queue and counts the queues of which the Java member got the newest one.
-func javaShare(ctx context.Context, c *apachebroker.Cluster, rt *troupe.Runtime, topic string, java *apachebroker.Peer) (int, error) {
-	next := 0
-	p := rt.Publisher(troupe.PublisherConfig{Select: func(*troupe.Message, []*troupe.Queue) int { next++; return next - 1 }})
-	latest := map[int64]int64{}
-	for range 7 {
-		receipt, err := p.Send(ctx, troupe.NewMessage(topic, []byte("x")))
-		if err != nil {
-			return 0, err
+// flow publishes fifty messages a second, spread over the queues, until it is stopped; acknowledged gives the bodies of those that
+// were stored then.
+func flow(ctx context.Context, c *apachebroker.Cluster, topic string) (stop func(), acknowledged func() []string) {
+	GinkgoHelper()
+	rt, err := troupe.New(rocketmq.Cluster{NameServers: []string{c.NameServer()}}, troupe.Config{})
+	Expect(err).NotTo(HaveOccurred())
+	p := rt.Publisher(troupe.PublisherConfig{})
+	Expect(rt.Start(ctx)).To(Succeed())
+	DeferCleanup(rt.Shutdown)
+	ctx, cancel := context.WithCancel(ctx)
+	var bodies []string
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			body := strconv.Itoa(n)
+			if _, err := p.Send(context.WithoutCancel(ctx), troupe.NewMessage(topic, []byte(body))); err == nil {
+				bodies = append(bodies, body)
+			}
 		}
-		latest[int64(receipt.GetQueue().GetId())] = receipt.GetQueueOffset()
-	}
-	time.Sleep(500 * time.Millisecond) // a real broker and a Java virtual machine: there is no event to wait for
-	n := 0
-	for _, e := range java.Of("message") {
-		if offset, ok := latest[int64(e.Queue)]; ok && e.Offset == offset {
-			n++
-		}
-	}
-	return n, nil
+	}()
+	stop = func() { cancel(); <-ended }
+	DeferCleanup(stop)
+	return stop, func() []string { <-ended; return bodies }
 }
 
 func ownedOf(rt *troupe.Runtime, topic string) int {

@@ -93,6 +93,8 @@ var _ = Describe("A queue that is handed over on the embedded broker", func() {
 
 var _ = Describe("The life of a group on the embedded broker", func() { conformance.Living(cluster) })
 
+var _ = Describe("A group whose topic grows on the embedded broker", func() { conformance.Growing(cluster) })
+
 var _ = Describe("What tools ask of a member on the embedded broker", func() { conformance.Asking(cluster) })
 
 var _ = Describe("What tools ask of a member on an embedded broker that leaves resets to its clients", func() {

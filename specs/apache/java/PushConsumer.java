@@ -1,5 +1,7 @@
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
@@ -7,14 +9,22 @@ import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMachineRoomNearby;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragelyByCircle;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueByConfig;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueByMachineRoom;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueConsistentHash;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.MessageExt;
+import org.apache.rocketmq.common.message.MessageQueue;
 
 /**
  * A push consumer that prints every message it is given, and stops gracefully when asked to.
  *
  * <p>--nameserver A --group G --topic T [--tags E] [--from first|last] [--mode concurrent|orderly] [--model clustering|broadcasting]
- * [--instance NAME] [--threads N] [--batch N] [--fail N: refuse a message while its reconsume times are below N] [--sleep MS] [--body-limit N]
+ * [--namespace NAME] [--strategy circle|hash|config|room|nearby: see strategy] [--instance NAME] [--threads N] [--batch N] [--fail N: refuse a message while its reconsume times are below N] [--sleep MS] [--body-limit N]
  */
 public final class PushConsumer {
     public static void main(String[] args) throws Exception {
@@ -35,6 +45,10 @@ public final class PushConsumer {
         // Without it shutdown persists the offsets while listeners still return: what was printed may come again.
         consumer.setAwaitTerminationMillisWhenShutdown(10_000);
         setModel(consumer, peer.text("model", "clustering"));
+        if (!peer.text("namespace", "").isEmpty()) {
+            consumer.setNamespace(peer.text("namespace", ""));
+        }
+        strategy(peer, consumer);
         consumer.subscribe(peer.required("topic"), peer.text("tags", "*"));
         if (peer.text("mode", "concurrent").equals("orderly")) {
             consumer.setMessageListener((MessageListenerOrderly) (messages, context) ->
@@ -69,6 +83,51 @@ public final class PushConsumer {
             }
         }
         return accept;
+    }
+
+    /**
+     * config takes --queues TOPIC:BROKER:ID,... and room --rooms NAME,...; for nearby, a broker's room stands before the '@' of its name, and
+     * a client is in the east if its id contains "east-", else in the west.
+     */
+    private static void strategy(Peer peer, DefaultMQPushConsumer consumer) {
+        switch (peer.text("strategy", "averagely")) {
+            case "circle":
+                consumer.setAllocateMessageQueueStrategy(new AllocateMessageQueueAveragelyByCircle());
+                break;
+            case "hash":
+                consumer.setAllocateMessageQueueStrategy(new AllocateMessageQueueConsistentHash());
+                break;
+            case "config":
+                AllocateMessageQueueByConfig config = new AllocateMessageQueueByConfig();
+                List<MessageQueue> queues = new ArrayList<>();
+                for (String q : peer.required("queues").split(",")) {
+                    String[] parts = q.split(":");
+                    queues.add(new MessageQueue(parts[0], parts[1], Integer.parseInt(parts[2])));
+                }
+                config.setMessageQueueList(queues);
+                consumer.setAllocateMessageQueueStrategy(config);
+                break;
+            case "room":
+                AllocateMessageQueueByMachineRoom room = new AllocateMessageQueueByMachineRoom();
+                room.setConsumeridcs(new HashSet<>(List.of(peer.required("rooms").split(","))));
+                consumer.setAllocateMessageQueueStrategy(room);
+                break;
+            case "nearby":
+                consumer.setAllocateMessageQueueStrategy(new AllocateMachineRoomNearby(new AllocateMessageQueueAveragely(),
+                    new AllocateMachineRoomNearby.MachineRoomResolver() {
+                        @Override
+                        public String brokerDeployIn(MessageQueue queue) {
+                            return queue.getBrokerName().split("@")[0];
+                        }
+
+                        @Override
+                        public String consumerDeployIn(String clientId) {
+                            return clientId.contains("east-") ? "east" : "west";
+                        }
+                    }));
+                break;
+            default: // Java's own
+        }
     }
 
     /** The enum moved to another package between 4.9 and 5.0, so it is found by the setter's parameter. */
