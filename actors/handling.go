@@ -70,7 +70,7 @@ func (h *handling) call(slot *callSlot, call runningCall, m *messages.Message, f
 	if !ok {
 		return errNotCalled
 	}
-	traced := h.group.traces.before(&call)
+	traced := h.group.traces.before(&call, m)
 	defer func() {
 		overdue := slot.leave()
 		traced.after(err, overdue)

@@ -51,8 +51,9 @@ func newTracing(env *Env, spec *TraceSpec, group string) *tracing {
 	}
 }
 
-// before tells that a call begins; called by a worker. Nothing is made for a queue that has no room.
-func (t *tracing) before(c *runningCall) *tracedCall {
+// before tells that a call begins whose first message is given to the handler as given; called by a worker. Nothing is made for a
+// queue that has no room.
+func (t *tracing) before(c *runningCall, given *messages.Message) *tracedCall {
 	if t == nil {
 		return nil
 	}
@@ -61,6 +62,8 @@ func (t *tracing) before(c *runningCall) *tracedCall {
 		return nil
 	}
 	traced := &tracedCall{tracing: t, count: c.end - c.first}
+	// The stored messages of an orderly group do not know its attempts.
+	attempts := given.GetReconsumeTimes() - c.batch.Messages()[c.first].GetReconsumeTimes()
 	for i := c.first; i < c.end; i++ {
 		m := &c.batch.Messages()[i]
 		if c.batch.Settled(i) {
@@ -72,7 +75,7 @@ func (t *tracing) before(c *runningCall) *tracedCall {
 		}
 		traced.call.Region = m.Property(messages.PropertyRegion) // the last one counts, as in Java
 		traced.subjects = append(traced.subjects, trace.Subject{
-			ID: m.MessageID(), Keys: m.Property(messages.PropertyKeys), Retries: m.GetReconsumeTimes(),
+			ID: m.MessageID(), Keys: m.Property(messages.PropertyKeys), Retries: m.GetReconsumeTimes() + attempts,
 		})
 	}
 	if len(traced.subjects) == 0 || traced.call.Region == "" {

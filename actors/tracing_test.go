@@ -140,6 +140,35 @@ var _ = Describe("Tracing", Label("A48"), func() {
 		})
 	})
 
+	It("tells each attempt at a message of an orderly group, in order", func() {
+		bubble(func() {
+			s := traced()
+			s.ordered()
+			tries := 0
+			s.handle(func(_ context.Context, m *messages.Message) error {
+				if tries++; tries == 1 {
+					return errNot
+				}
+				return nil
+			})
+			fill(s, 0, 2)
+			s.start()
+			s.pass(8 * time.Second)
+			var got []string
+			for _, r := range records(s) {
+				if r[0] == "SubBefore" {
+					got = append(got, "before "+r[5]+" try "+r[6])
+				} else {
+					got = append(got, "after "+r[2]+" "+r[4]+" "+r[6])
+				}
+			}
+			Expect(got).To(Equal([]string{
+				"before ID-0 try 0", "after ID-0 false 4", "before ID-0 try 1", "after ID-0 true 0", "before ID-1 try 0", "after ID-1 true 0",
+			}))
+			s.stop(time.Second)
+		})
+	})
+
 	It("leaves out messages that want none and those of brokers that note no region", func() {
 		bubble(func() {
 			s := traced()
