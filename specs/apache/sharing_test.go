@@ -1,8 +1,11 @@
 package apache_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,13 +19,13 @@ import (
 	"github.com/troupe-mq/troupe/specs/apache/apachebroker"
 )
 
-// sharing watches how a Java member and one of ours share the queues of a topic: a message goes into each queue, round after round,
+// sharing watches how one of our members and others share the queues of a topic: a message goes into each queue, round after round,
 // and who gets it owns the queue. Messages are called "ROUND BROKER/QUEUE".
 type sharing struct {
 	topic   string
 	brokers []string // in order of name
 	queues  int      // on each
-	java    *apachebroker.Peer
+	others  []func() (bodies []string)
 	rounds  int
 
 	mu   sync.Mutex
@@ -36,8 +39,8 @@ func (s *sharing) handle(_ context.Context, m *troupe.Message) error {
 	return nil
 }
 
-// round publishes one and gives the queues whose messages each member got, once all have arrived that somebody is to own.
-func (s *sharing) round(ctx context.Context, g Gomega, rt *troupe.Runtime, owned int) (ours, javas []string) {
+// round publishes one and gives the queues whose messages each member got, ours first, once all have arrived that somebody is to own.
+func (s *sharing) round(ctx context.Context, g Gomega, rt *troupe.Runtime, owned int) (shares [][]string) {
 	s.rounds++
 	next, prefix := 0, fmt.Sprintf("%d ", s.rounds)
 	p := rt.Publisher(troupe.PublisherConfig{Select: func(*troupe.Message, []*troupe.Queue) int { return next }})
@@ -46,45 +49,99 @@ func (s *sharing) round(ctx context.Context, g Gomega, rt *troupe.Runtime, owned
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	deadline := time.Now().Add(3 * time.Second)
-	for len(ours)+len(javas) < owned && time.Now().Before(deadline) && ctx.Err() == nil {
-		time.Sleep(20 * time.Millisecond) // a Java virtual machine: there is no event to wait for
-		ours, javas = s.of(prefix)
+	for len(slices.Concat(shares...)) < owned && time.Now().Before(deadline) && ctx.Err() == nil {
+		time.Sleep(20 * time.Millisecond) // other processes: there is no event to wait for
+		shares = s.of(prefix)
 	}
-	return ours, javas
+	return shares
 }
 
-func (s *sharing) of(prefix string) (ours, javas []string) {
+func (s *sharing) of(prefix string) (shares [][]string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, body := range s.ours {
-		if queue, ok := strings.CutPrefix(body, prefix); ok {
-			ours = append(ours, queue)
-		}
+	ours := slices.Clone(s.ours)
+	s.mu.Unlock()
+	members := [][]string{ours}
+	for _, bodies := range s.others {
+		members = append(members, bodies())
 	}
-	for _, e := range s.java.Of("message") {
-		if queue, ok := strings.CutPrefix(e.Body, prefix); ok {
-			javas = append(javas, queue)
+	for _, bodies := range members {
+		var share []string
+		for _, body := range bodies {
+			if queue, ok := strings.CutPrefix(body, prefix); ok {
+				share = append(share, queue)
+			}
 		}
+		slices.Sort(share)
+		shares = append(shares, share)
 	}
-	slices.Sort(ours)
-	slices.Sort(javas)
-	return ours, javas
+	return shares
 }
 
 // shared waits until each member has some of the queues that are to be owned, none twice, two rounds in a row.
-func (s *sharing) shared(ctx context.Context, rt *troupe.Runtime, queues []string) (ours, javas []string) {
+func (s *sharing) shared(ctx context.Context, rt *troupe.Runtime, queues []string) (shares [][]string) {
 	GinkgoHelper()
 	var before []string
 	Eventually(func(g Gomega) {
-		ours, javas = s.round(ctx, g, rt, len(queues))
-		same := slices.Equal(ours, before)
-		before = ours
-		g.Expect(append(slices.Clone(ours), javas...)).To(ConsistOf(queues), "ours %v, Java's %v", ours, javas)
-		g.Expect(ours).NotTo(BeEmpty())
-		g.Expect(javas).NotTo(BeEmpty())
+		shares = s.round(ctx, g, rt, len(queues))
+		same := slices.Equal(shares[0], before)
+		before = shares[0]
+		g.Expect(slices.Concat(shares...)).To(ConsistOf(queues), "shares %v", shares)
+		g.Expect(shares).To(HaveEach(Not(BeEmpty())), "shares %v", shares)
 		g.Expect(same).To(BeTrue(), "the last round was like this")
 	}).WithContext(ctx).WithTimeout(90 * time.Second).Should(Succeed())
-	return ours, javas
+	return shares
+}
+
+// bodiesOf gives what a Java member has got.
+func bodiesOf(java *apachebroker.Peer) func() []string {
+	return func() (bodies []string) {
+		for _, e := range java.Of("message") {
+			bodies = append(bodies, e.Body)
+		}
+		return bodies
+	}
+}
+
+// goMember starts a member that uses rocketmq-client-go and gives what it has got.
+func goMember(ctx context.Context, args ...string) func() []string {
+	GinkgoHelper()
+	program := filepath.Join(GinkgoT().TempDir(), "gomember")
+	out, err := exec.CommandContext(ctx, "go", "build", "-C", "../peers", "-o", program, "./clients/gomember").CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+	cmd := exec.Command(program, args...)
+	in, err := cmd.StdinPipe()
+	Expect(err).NotTo(HaveOccurred())
+	lines, err := cmd.StdoutPipe()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(cmd.Start()).To(Succeed())
+	var mu sync.Mutex
+	var bodies []string
+	ready, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for l := bufio.NewScanner(lines); l.Scan(); {
+			if l.Text() == "ready" {
+				close(ready)
+			} else if body, ok := strings.CutPrefix(l.Text(), "message "); ok {
+				mu.Lock()
+				bodies = append(bodies, body)
+				mu.Unlock()
+			}
+		}
+	}()
+	DeferCleanup(func() {
+		_ = in.Close()
+		kill := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() }) // it may take long to stop
+		defer kill.Stop()
+		<-ended
+		_ = cmd.Wait() // how it ends is its own affair
+	})
+	Eventually(ready).WithContext(ctx).WithTimeout(30 * time.Second).Should(BeClosed())
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(bodies)
+	}
 }
 
 // all names every queue, those of some brokers only if there are any.
@@ -110,15 +167,15 @@ var _ = onEveryVersion("A group with a Java member and one of ours", func(v apac
 		Expect(c.CreateTopic(ctx, onWire, 7)).To(Succeed())
 		java := javaPeer(ctx, v, "PushConsumer", args...)
 		Expect(java.Await(ctx, "ready", 1)).Error().NotTo(HaveOccurred())
-		s := &sharing{topic: topic, brokers: []string{c.Broker().Name()}, queues: 7, java: java}
+		s := &sharing{topic: topic, brokers: []string{c.Broker().Name()}, queues: 7, others: []func() []string{bodiesOf(java)}}
 		rt, err := troupe.New(rocketmq.Cluster{NameServers: []string{c.NameServer()}, Namespace: namespace}, troupe.Config{})
 		Expect(err).NotTo(HaveOccurred())
 		rt.Concurrent(group, troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset}).Handle(topic, troupe.AllTags(), s.handle)
 		Expect(rt.Start(ctx)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(rt.Shutdown(ctx)).To(Succeed()) }, NodeTimeout(time.Minute))
-		ours, javas := s.shared(ctx, rt, s.all())
-		Expect(len(ours)).To(BeElementOf(3, 4), "ours %v, Java's %v", ours, javas)
-		Expect(ownedOf(rt, topic)).To(Equal(len(ours)))
+		shares := s.shared(ctx, rt, s.all())
+		Expect(len(shares[0])).To(BeElementOf(3, 4), "shares %v", shares)
+		Expect(ownedOf(rt, topic)).To(Equal(len(shares[0])))
 		for _, e := range java.Of("message") {
 			Expect(e.Topic).To(Equal(topic), "Java shows the plain name, too")
 		}
@@ -152,15 +209,14 @@ var _ = onEveryVersion("A group with a Java member and one of ours on brokers in
 				args := append([]string{"--nameserver", own.NameServer(), "--group", group, "--topic", topic, "--instance", "east-1"}, javas(topic)...)
 				java := javaPeer(ctx, v, "PushConsumer", args...)
 				Expect(java.Await(ctx, "ready", 1)).Error().NotTo(HaveOccurred())
-				s := &sharing{topic: topic, brokers: brokers, queues: 3, java: java}
+				s := &sharing{topic: topic, brokers: brokers, queues: 3, others: []func() []string{bodiesOf(java)}}
 				rt, err := troupe.New(rocketmq.Cluster{NameServers: []string{own.NameServer()}}, troupe.Config{ClientID: "west-1"})
 				Expect(err).NotTo(HaveOccurred())
 				rt.Concurrent(group, troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset, Allocation: strategy(topic)}).
 					Handle(topic, troupe.AllTags(), s.handle)
 				Expect(rt.Start(ctx)).To(Succeed())
 				DeferCleanup(func(ctx SpecContext) { Expect(rt.Shutdown(ctx)).To(Succeed()) }, NodeTimeout(time.Minute))
-				ours, _ := s.shared(ctx, rt, s.all(owned...))
-				share(s, ours)
+				share(s, s.shared(ctx, rt, s.all(owned...))[0])
 				Expect(java.Stop(ctx)).To(Succeed())
 			},
 			Entry("by circle", SpecTimeout(3*time.Minute), fixed(troupe.ByCircle()), says("--strategy", "circle"), nil,
@@ -182,26 +238,58 @@ var _ = onEveryVersion("A group with a Java member and one of ours on brokers in
 					Expect(ours).NotTo(ContainElements(s.all("east@a")[0]))
 				}),
 			Entry("by configuration", SpecTimeout(3*time.Minute),
-				func(topic string) troupe.Allocation {
-					var list []*troupe.Queue
-					for i := range int32(3) {
-						list = append(list, &troupe.Queue{Topic: topic, Broker: "west@b", Id: i})
-					}
-					return troupe.Configured(list...)
-				},
-				func(topic string) []string {
-					var list []string
-					for _, b := range brokers[:2] {
-						for i := range 3 {
-							list = append(list, fmt.Sprintf("%s:%s:%d", topic, b, i))
-						}
-					}
-					return []string{"--strategy", "config", "--queues", strings.Join(list, ",")}
-				}, nil,
+				configured("west@b"), configures(brokers[:2]...), nil,
 				func(s *sharing, ours []string) { Expect(ours).To(ConsistOf(s.all("west@b"))) }),
+		)
+
+		// The Go client has no nearest machine room, takes queues outside of the rooms for others in them, and hashes otherwise.
+		DescribeTable("shares them with a member that uses rocketmq-client-go, too", Label("A11"),
+			func(ctx SpecContext, strategy func(topic string) troupe.Allocation, javas, gos func(topic string) []string) {
+				topic, group := unique("Three"), unique("ThreeGroup")
+				Expect(own.CreateTopic(ctx, topic, 3)).To(Succeed())
+				common := []string{"--nameserver", own.NameServer(), "--group", group, "--topic", topic}
+				java := javaPeer(ctx, v, "PushConsumer", append(javas(topic), common...)...)
+				Expect(java.Await(ctx, "ready", 1)).Error().NotTo(HaveOccurred())
+				theirs := goMember(ctx, append(append([]string{"--instance", "go-1"}, gos(topic)...), common...)...)
+				s := &sharing{topic: topic, brokers: brokers, queues: 3, others: []func() []string{bodiesOf(java), theirs}}
+				rt, err := troupe.New(rocketmq.Cluster{NameServers: []string{own.NameServer()}}, troupe.Config{})
+				Expect(err).NotTo(HaveOccurred())
+				rt.Concurrent(group, troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset, Allocation: strategy(topic)}).
+					Handle(topic, troupe.AllTags(), s.handle)
+				Expect(rt.Start(ctx)).To(Succeed())
+				DeferCleanup(func(ctx SpecContext) { Expect(rt.Shutdown(ctx)).To(Succeed()) }, NodeTimeout(time.Minute))
+				Expect(s.shared(ctx, rt, s.all())).To(HaveEach(HaveLen(3)))
+				Expect(java.Stop(ctx)).To(Succeed())
+			},
+			Entry("averagely", SpecTimeout(3*time.Minute), fixed(troupe.Averagely()), says(), says()),
+			Entry("by circle", SpecTimeout(3*time.Minute), fixed(troupe.ByCircle()), says("--strategy", "circle"), says("--strategy", "circle")),
+			Entry("by configuration", SpecTimeout(3*time.Minute), configured("west@b"), configures("broker-a"), configures("east@a")),
 		)
 	})
 })
+
+// configured gives our member the three queues of a broker, configures another one.
+func configured(broker string) func(topic string) troupe.Allocation {
+	return func(topic string) troupe.Allocation {
+		var list []*troupe.Queue
+		for i := range int32(3) {
+			list = append(list, &troupe.Queue{Topic: topic, Broker: broker, Id: i})
+		}
+		return troupe.Configured(list...)
+	}
+}
+
+func configures(brokers ...string) func(topic string) []string {
+	return func(topic string) []string {
+		var list []string
+		for _, b := range brokers {
+			for i := range 3 {
+				list = append(list, fmt.Sprintf("%s:%s:%d", topic, b, i))
+			}
+		}
+		return []string{"--strategy", "config", "--queues", strings.Join(list, ",")}
+	}
+}
 
 func fixed(a troupe.Allocation) func(string) troupe.Allocation {
 	return func(string) troupe.Allocation { return a }
