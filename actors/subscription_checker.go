@@ -20,7 +20,7 @@ import (
 //	In          CheckSubscriptions, subscriptionsDoubted, membersCompared
 //	Out         nothing but events
 //	States      waiting, asking
-//	Invariants  one check a minute at the most; while all is well it costs one request, and one more for each member that is new; a
+//	Invariants  one check a minute at the most, fewer in groups of more than thirty; while all is well it costs one request, and one more for each member that is new; a
 //	            warning names members and what differs, and is repeated only if that changes or brokers go on refusing pulls
 //	Restart     all members are new
 //	Source      ConsumerManager.updateSubscription (protocol.md 7.4), pains A15
@@ -32,10 +32,12 @@ type SubscriptionChecker struct {
 	// differs has what each member that has answered subscribes to otherwise; empty if nothing.
 	differs map[string]string
 	told    map[string]string
-	doubt   error
-	asking  bool
-	last    time.Time
-	timer   *kit.Timer
+	// others is how many further members there were last.
+	others int
+	doubt  error
+	asking bool
+	last   time.Time
+	timer  *kit.Timer
 }
 
 // subscriptionsDoubted says that a broker has refused pulls several times because it knows newer subscriptions.
@@ -52,6 +54,8 @@ type membersCompared struct {
 
 const (
 	subscriptionCheckEvery = time.Minute
+	// A broker's answer grows with the group, so that all members together ask it no more than once in this time.
+	subscriptionCheckShare = 2 * time.Second
 	subscriptionCheckLimit = 30 * time.Second
 	memberAskTimeout       = 3 * time.Second
 	// Members asked in one check: new ones while all is well, any when something differs.
@@ -85,7 +89,7 @@ func (a *SubscriptionChecker) schedule(c *kit.Context) {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
-	a.timer = c.After(subscriptionCheckEvery, &messages.CheckSubscriptions{})
+	a.timer = c.After(max(subscriptionCheckEvery, time.Duration(a.others)*subscriptionCheckShare), &messages.CheckSubscriptions{})
 }
 
 // check asks a broker for the group's members and subscriptions, and then members for theirs. After a change of our own the others
@@ -123,6 +127,7 @@ func (a *SubscriptionChecker) compared(m *membersCompared) {
 		return
 	}
 	if m.err == nil {
+		a.others = len(m.present)
 		maps.Copy(a.differs, m.answers)
 		maps.DeleteFunc(a.differs, func(id, _ string) bool { return !slices.Contains(m.present, id) })
 	}

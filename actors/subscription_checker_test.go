@@ -92,6 +92,21 @@ var _ = Describe("Members that subscribe differently", Label("A15"), func() {
 		})
 	})
 
+	It("are looked for less often in a large group", func() {
+		bubble(func() {
+			s := newScene()
+			for i := range 150 {
+				id := fmt.Sprint("member-", i)
+				s.cluster.Join(group, id)
+				s.cluster.Subscribes(group, id, sub("Orders", 1), retry)
+			}
+			s.start()
+			s.pass(61*time.Second + time.Minute + 10*5*time.Minute)
+			Expect(s.calls(linktest.Connections)).To(HaveLen(12), "each five minutes, once it is known how many there are")
+			s.stop(time.Second)
+		})
+	})
+
 	It("make brokers refuse pulls: those go on with a pause, a heartbeat goes out, and there is one warning a minute", func() {
 		bubble(func() {
 			s := newScene()
