@@ -192,4 +192,22 @@ var _ = Describe("A pull whose messages are out of order", func() {
 		Entry("one of them twice", []int64{0, 1, 2, 2, 3, 4}, 1),
 		Entry("one beyond its end", []int64{0, 1, 2, 3, 4, 7}, 1),
 	)
+
+	It("begins where the group stands, if that is within an inner batch", func() {
+		bubble(func() {
+			key := linktest.Key("orders", "a", 0)
+			s := newStage("orders")
+			s.cluster.Topic("orders", 1, "a")
+			s.cluster.Fill(key, 6)
+			s.cluster.SetOffset(group, key, 4)
+			s.cluster.On(linktest.Pull, linktest.For(on(key), linktest.Once(linktest.Answer{Value: &messages.PullReply{
+				Status: messages.PullStatus_PULL_STATUS_FOUND, NextOffset: 6, Records: s.cluster.Records(key, 3, 4, 5),
+			}})))
+			s.start()
+			s.pass(6 * time.Second)
+			Expect(s.bodies()).To(ConsistOf("orders@a:0/4", "orders@a:0/5"))
+			Expect(s.seen(messages.EventKind_EVENT_KIND_MESSAGE_CORRUPT)).To(BeEmpty())
+			s.stop(time.Second)
+		})
+	})
 })

@@ -156,6 +156,9 @@ func (a *Consumer) place(c *kit.Context, m *messages.Pulled) (placed bool) {
 			Offset: r.QueueOffset, Text: r.Reason,
 		})
 	}
+	for len(slab) > 0 && slab[0].GetQueueOffset() < m.GetOffset() {
+		slab = slab[1:] // the beginning of an inner batch within which the group stands: a broker gives all of it
+	}
 	batch, err := q.window.Put(m.GetOffset(), next, slab)
 	if out, ok := errors.AsType[*processqueue.OrderError](err); ok {
 		// A broker that answers out of order: what belongs here is delivered, what does not is told.

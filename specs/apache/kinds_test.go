@@ -10,6 +10,7 @@ import (
 
 	"github.com/troupe-mq/troupe/adapters/embedded"
 	"github.com/troupe-mq/troupe/adapters/rocketmq"
+	"github.com/troupe-mq/troupe/adapters/wire"
 	"github.com/troupe-mq/troupe/messages"
 	troupe "github.com/troupe-mq/troupe/runtime"
 	"github.com/troupe-mq/troupe/specs/apache/apachebroker"
@@ -18,10 +19,15 @@ import (
 // consuming gives what a new group of ours gets of a topic, by body.
 func consuming(ctx context.Context, nameServer, topic string, config troupe.Config) chan *troupe.Message {
 	GinkgoHelper()
+	return consumingAs(ctx, unique("KindsGroup"), nameServer, topic, config)
+}
+
+func consumingAs(ctx context.Context, group, nameServer, topic string, config troupe.Config) chan *troupe.Message {
+	GinkgoHelper()
 	got := make(chan *troupe.Message, 100)
 	rt, err := troupe.New(rocketmq.Cluster{NameServers: []string{nameServer}}, config)
 	Expect(err).NotTo(HaveOccurred())
-	rt.Concurrent(unique("KindsGroup"), troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset}).
+	rt.Concurrent(group, troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset}).
 		Handle(topic, troupe.AllTags(), func(_ context.Context, m *troupe.Message) error { got <- m; return nil })
 	Expect(rt.Start(ctx)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(rt.Shutdown(ctx)).To(Succeed()) }, NodeTimeout(time.Minute))
@@ -101,6 +107,53 @@ var _ = onEveryVersion("A Java producer's messages", func(v apachebroker.Version
 		topic := unique("Kinds")
 		Expect(cluster(ctx).CreateTopic(ctx, topic, 2)).To(Succeed())
 		everyKind(ctx, v, cluster(ctx).NameServer(), topic, true)
+	}, SpecTimeout(3*time.Minute))
+
+	It("arrive one by one out of batches that the broker has kept as such", func(ctx SpecContext) {
+		if !v.Modern() {
+			Skip("brokers of 4.x keep no batches")
+		}
+		topic, c := unique("InnerBatch"), cluster(ctx)
+		// Among the reasons why an inner batch is not a common sight: it takes a topic of its own kind, which is made with it.
+		answer, err := c.Call(ctx, c.BrokerAddr(), apachebroker.Request{Code: int(wire.UpdateAndCreateTopic), Header: map[string]string{
+			"topic": topic, "defaultTopic": "TBW102", "readQueueNums": "1", "writeQueueNums": "1", "perm": "6",
+			"topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false", "attributes": "+queue.type=BatchCQ",
+		}})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(answer.Code).To(BeZero(), answer.Remark)
+		sent := produce(ctx, v, nil, "--nameserver", c.NameServer(), "--topic", topic, "--count", "6", "--batch", "3", "--queue", "0", "--tag", "paid")
+		Expect(sent).To(HaveLen(2))
+		Expect(pull(ctx, c, topic, 0, 0)).To(HaveLen(2), "two records, each of three messages")
+		got := consuming(ctx, c.NameServer(), topic, troupe.Config{})
+		places := map[string]int64{}
+		for range 6 {
+			var m *troupe.Message
+			Eventually(got).WithContext(ctx).WithTimeout(time.Minute).Should(Receive(&m))
+			Expect(m.Tag()).To(Equal("paid"))
+			places[string(m.GetBody())] = m.GetQueueOffset()
+		}
+		Expect(places).To(Equal(map[string]int64{
+			"message-0": 0, "message-1": 1, "message-2": 2, "message-3": 3, "message-4": 4, "message-5": 5,
+		}))
+		Consistently(got).WithContext(ctx).WithTimeout(time.Second).ShouldNot(Receive())
+
+		// A group that stands within a batch gets the rest of it.
+		group := unique("InnerBatchGroup")
+		Expect(c.CreateGroup(ctx, group, nil)).To(Succeed())
+		commit, err := c.Call(ctx, c.BrokerAddr(), apachebroker.Request{Code: int(wire.UpdateConsumerOffset), Header: map[string]string{
+			"consumerGroup": group, "topic": topic, "queueId": "0", "commitOffset": "4",
+		}})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(commit.Code).To(BeZero(), commit.Remark)
+		rest := consumingAs(ctx, group, c.NameServer(), topic, troupe.Config{})
+		offsets := []int64{}
+		for range 2 {
+			var m *troupe.Message
+			Eventually(rest).WithContext(ctx).WithTimeout(time.Minute).Should(Receive(&m))
+			offsets = append(offsets, m.GetQueueOffset())
+		}
+		Expect(offsets).To(ConsistOf(int64(4), int64(5)))
+		Consistently(rest).WithContext(ctx).WithTimeout(time.Second).ShouldNot(Receive())
 	}, SpecTimeout(3*time.Minute))
 
 	It("arrive unpacked, whatever packed them", func(ctx SpecContext) {
