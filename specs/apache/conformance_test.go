@@ -60,5 +60,6 @@ var _ = onEveryVersion("A Runtime", func(v apachebroker.Version, cluster func(co
 			DeferCleanup(func() { Expect(own.Close()).To(Succeed()) })
 		}, NodeTimeout(3*time.Minute))
 		conformance.Living(func(context.Context) conformance.Cluster { return apacheCluster{own} })
+		conformance.HandingOverAroundRestarts(func(context.Context) conformance.Cluster { return apacheCluster{own} }, 1)
 	})
 })

@@ -31,48 +31,105 @@ var kindsOfGroups = []kindOfGroup{
 	}},
 }
 
-// HandingOver specifies queues that move between members: so often members join and leave under load.
+// HandingOver specifies queues that move between members: so often one or two join a third under load and leave again.
 func HandingOver(cluster func(ctx context.Context) Cluster, rounds int) {
 	for _, kind := range kindsOfGroups {
 		It(fmt.Sprintf("delivers nothing twice and nothing out of order while members of %s join and leave under load, %d times", kind.name, rounds),
 			func(ctx SpecContext) {
-				b := newBench(ctx, cluster(ctx), 8)
-				r := newRecorder()
-				member := func(name string) *troupe.Runtime {
-					rt := b.runtime()
-					kind.declare(rt, b.group, b.topic, r.handler(name, nil))
-					return started(ctx, rt)
-				}
-				stays := member("stays")
-				sent := b.load(ctx)
+				h := newHandOver(ctx, cluster(ctx), kind)
 				for i := range rounds {
-					before := r.count()
-					comes := member(fmt.Sprint("comes-", i))
-					Eventually(func() int { return len(running(comes)) }, within).Should(BeNumerically(">=", 4))
-					Eventually(r.count, within).Should(BeNumerically(">", before+50))
-					Expect(comes.Shutdown(ctx)).To(Succeed())
-					Eventually(func() int { return len(running(stays)) }, within).Should(BeNumerically(">=", 8))
+					h.round(ctx, 1+i%2)
 				}
-				total := sent()
-				Eventually(r.distinct, "60s").Should(Equal(total))
-				Expect(r.redelivered()).To(BeEmpty())
-				for id := range b.queues {
-					var offsets []int64
-					for _, d := range r.all() {
-						if d.queue == int32(id) {
-							offsets = append(offsets, d.offset)
-						}
-					}
-					if kind.name == "an orderly group" {
-						Expect(slices.IsSorted(offsets)).To(BeTrue(), "queue %d", id)
-					}
-				}
-				AddReportEntry("longest pause of a queue", r.longestPause().String())
+				h.judge()
 			}, SpecTimeout(time.Minute+time.Duration(rounds)*20*time.Second))
 	}
 }
 
-// load publishes a message every 2 ms, one queue after the other, until the returned function is called; that gives the number.
+// HandingOverAroundRestarts is HandingOver on a broker that is restarted between the rounds.
+func HandingOverAroundRestarts(cluster func(ctx context.Context) Cluster, rounds int) {
+	for _, kind := range kindsOfGroups {
+		It(fmt.Sprintf("delivers nothing twice and nothing out of order while members of %s come and go and the broker restarts in between, %d times", kind.name, rounds),
+			func(ctx SpecContext) {
+				h := newHandOver(ctx, cluster(ctx), kind)
+				l := h.link()
+				for i := range rounds {
+					h.round(ctx, 1+i%2)
+					Expect(h.Bounce(ctx)).To(Succeed())
+					// A broker that is back knows neither locks nor members, nor what was handled last, until a member has told it.
+					handled := int64(h.distinct())
+					Eventually(func() (int64, error) { return h.committed(ctx, l, h.group) }, within).Should(BeNumerically(">=", handled))
+				}
+				h.round(ctx, 2)
+				h.judge()
+			}, SpecTimeout(time.Minute+time.Duration(rounds)*50*time.Second))
+	}
+}
+
+// handOver is a group under load, of which one member stays while others come and go.
+type handOver struct {
+	*bench
+	*recorder
+	kind  kindOfGroup
+	stays *troupe.Runtime
+	sent  func() int
+	come  int
+}
+
+func newHandOver(ctx context.Context, c Cluster, kind kindOfGroup) *handOver {
+	GinkgoHelper()
+	h := &handOver{bench: newBench(ctx, c, 8), recorder: newRecorder(), kind: kind}
+	h.stays = h.member(ctx, "stays")
+	h.sent = h.load(ctx)
+	return h
+}
+
+func (h *handOver) member(ctx context.Context, name string) *troupe.Runtime {
+	GinkgoHelper()
+	rt := h.runtime()
+	h.kind.declare(rt, h.group, h.topic, h.handler(name, nil))
+	return started(ctx, rt)
+}
+
+// round lets members come, consume and leave.
+func (h *handOver) round(ctx context.Context, members int) {
+	GinkgoHelper()
+	before := h.count()
+	var comers []*troupe.Runtime
+	for range members {
+		h.come++
+		comers = append(comers, h.member(ctx, fmt.Sprint("comes-", h.come)))
+	}
+	for _, rt := range comers {
+		Eventually(func() int { return len(running(rt)) }, within).Should(BeNumerically(">=", h.queues/(members+1)))
+	}
+	Eventually(h.count, within).Should(BeNumerically(">", before+50))
+	for _, rt := range comers {
+		Expect(rt.Shutdown(ctx)).To(Succeed())
+	}
+	Eventually(func() int { return len(running(h.stays)) }, within).Should(BeNumerically(">=", h.queues))
+}
+
+func (h *handOver) judge() {
+	GinkgoHelper()
+	total := h.sent()
+	Eventually(h.distinct, "60s").Should(Equal(total))
+	Expect(h.redelivered()).To(BeEmpty())
+	for id := range h.queues {
+		var offsets []int64
+		for _, d := range h.all() {
+			if d.queue == int32(id) {
+				offsets = append(offsets, d.offset)
+			}
+		}
+		if h.kind.name == "an orderly group" {
+			Expect(slices.IsSorted(offsets)).To(BeTrue(), "queue %d", id)
+		}
+	}
+	AddReportEntry("longest pause of a queue", h.longestPause().String())
+}
+
+// load publishes a message every 2 ms, one queue after the other, until the returned function is called; that gives the number. What
+// cannot be sent is sent again.
 func (b *bench) load(ctx context.Context) (stop func() int) {
 	GinkgoHelper()
 	p := b.publisher(ctx, byQueue)
@@ -82,8 +139,11 @@ func (b *bench) load(ctx context.Context) (stop func() int) {
 		defer GinkgoRecover()
 		n := 0
 		for ; !ended.Load(); n++ {
-			_, err := p.Send(ctx, troupe.NewMessage(b.topic, fmt.Appendf(nil, "%d/%d", n%b.queues, n)))
-			Expect(err).NotTo(HaveOccurred())
+			m := troupe.NewMessage(b.topic, fmt.Appendf(nil, "%d/%d", n%b.queues, n))
+			for _, err := p.Send(ctx, m); err != nil; _, err = p.Send(ctx, m) {
+				Expect(ctx.Err()).NotTo(HaveOccurred())
+				time.Sleep(20 * time.Millisecond)
+			}
 			time.Sleep(2 * time.Millisecond)
 		}
 		done <- n

@@ -88,7 +88,11 @@ var _ = Describe("An orderly group on the embedded broker", func() { conformance
 
 var _ = Describe("A queue that is handed over on the embedded broker", func() {
 	conformance.HandingOver(cluster, 10)
-	Context("at length", Label("slow"), func() { conformance.HandingOver(cluster, 50) })
+	conformance.HandingOverAroundRestarts(cluster, 2)
+	Context("at length", Label("slow"), func() {
+		conformance.HandingOver(cluster, 50)
+		conformance.HandingOverAroundRestarts(cluster, 50)
+	})
 })
 
 var _ = Describe("The life of a group on the embedded broker", func() { conformance.Living(cluster) })
