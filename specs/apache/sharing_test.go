@@ -102,12 +102,18 @@ func bodiesOf(java *apachebroker.Peer) func() []string {
 	}
 }
 
-// goMember starts a member that uses rocketmq-client-go and gives what it has got.
-func goMember(ctx context.Context, args ...string) func() []string {
+// buildGoMember builds the member that uses rocketmq-client-go, whose modules may have to be fetched.
+func buildGoMember(ctx context.Context) (program string) {
 	GinkgoHelper()
-	program := filepath.Join(GinkgoT().TempDir(), "gomember")
+	program = filepath.Join(GinkgoT().TempDir(), "gomember")
 	out, err := exec.CommandContext(ctx, "go", "build", "-C", "../peers", "-o", program, "./clients/gomember").CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
+	return program
+}
+
+// goMember starts it and gives what it has got.
+func goMember(ctx context.Context, program string, args ...string) func() []string {
+	GinkgoHelper()
 	cmd := exec.Command(program, args...)
 	in, err := cmd.StdinPipe()
 	Expect(err).NotTo(HaveOccurred())
@@ -191,6 +197,8 @@ var _ = onEveryVersion("A group with a Java member and one of ours on brokers in
 	Context("with all brokers", Ordered, func() {
 		brokers := []string{"broker-a", "east@a", "west@b"}
 		var own *apachebroker.Cluster
+		var program string
+		BeforeAll(func(ctx SpecContext) { program = buildGoMember(ctx) }, NodeTimeout(8*time.Minute))
 		BeforeAll(func(ctx SpecContext) {
 			var err error
 			own, err = apachebroker.Start(ctx, apachebroker.Options{Version: v})
@@ -251,7 +259,7 @@ var _ = onEveryVersion("A group with a Java member and one of ours on brokers in
 				common := []string{"--nameserver", own.NameServer(), "--group", group, "--topic", topic}
 				java := javaPeer(ctx, v, "PushConsumer", append(javas(topic), common...)...)
 				Expect(java.Await(ctx, "ready", 1)).Error().NotTo(HaveOccurred())
-				theirs := goMember(ctx, append(append([]string{"--instance", "go-1"}, gos(topic)...), common...)...)
+				theirs := goMember(ctx, program, append(append([]string{"--instance", "go-1"}, gos(topic)...), common...)...)
 				s := &sharing{topic: topic, brokers: brokers, queues: 3, others: []func() []string{bodiesOf(java), theirs}}
 				rt, err := troupe.New(rocketmq.Cluster{NameServers: []string{own.NameServer()}}, troupe.Config{})
 				Expect(err).NotTo(HaveOccurred())
