@@ -45,8 +45,9 @@ type ConcurrentConfig struct {
 	// RevokeGrace is how long a handler may go on when its queue moves to another member. Default 5 s.
 	RevokeGrace time.Duration
 	// HandOff is how long a queue that comes to this member waits for its former owner to settle, store and unlock it, so that
-	// nothing is delivered twice. Members that hold no lock, like Java's and rocketmq-client-go's, are not waited for. Default
-	// 2 s, 10 ms to 1 min; NoHandOff to begin at once and take no locks.
+	// nothing is delivered twice. Members that hold no lock, like Java's and rocketmq-client-go's, are not waited for. Where handlers
+	// take long, so may a former owner: up to its RevokeGrace and a second. Default 2 s, 10 ms to 1 min; NoHandOff to begin at once
+	// and take no locks.
 	HandOff time.Duration
 	// RedeliverAfter is the wait before a message is tried again in this process when the broker took neither its hand-back
 	// nor a copy. Default 5 s, as in Java.

@@ -18,6 +18,7 @@ func graceful(seed uint64, orderly bool) {
 	bubble(func() {
 		w := newWorld(seed)
 		w.orderly, w.slow = orderly, seed%2 == 0
+		w.handOff = 10 * time.Second // four workers need more than the default's two for what they have begun, now and then
 		w.join()
 		for range events {
 			w.publish(20 + w.rng.IntN(60))

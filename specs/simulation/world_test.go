@@ -41,6 +41,8 @@ type world struct {
 	stored  int
 	failing bool // handlers fail now and then
 	slow    bool // handlers take up to a second
+	// handOff is how long a queue waits for its former owner; 0: the default.
+	handOff time.Duration
 	orderly bool
 
 	sender  *troupe.Runtime
@@ -147,7 +149,7 @@ func (w *world) join() {
 	if w.orderly {
 		m.rt.Orderly(group, troupe.OrderlyConfig{ConsumeFrom: troupe.FirstOffset, Workers: 4}).Handle(topic, troupe.AllTags(), w.handler(m))
 	} else {
-		m.rt.Concurrent(group, troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset, Workers: 4}).Handle(topic, troupe.AllTags(), w.handler(m))
+		m.rt.Concurrent(group, troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset, Workers: 4, HandOff: w.handOff}).Handle(topic, troupe.AllTags(), w.handler(m))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
