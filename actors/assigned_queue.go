@@ -11,7 +11,7 @@ import (
 //
 //	Owns        the assignment: cursor, window and status, which survive restarts of the two below
 //	Parent      Rebalancer
-//	In          QueueLocked, LockLost, QueueUnlocked, StartLocated, StartRetry, OffsetIllegal, ResetOffset, Discarded,
+//	In          QueueLocked, LockLost, QueueUnlocked, StartLocated, StartRetry, OffsetIllegal, ResetOffset, seekQueue, Discarded,
 //	            ConsumerRestarted, Pause, Resume, Revoke, Drained, OffsetPersisted, persistOverdue, ChildStopped
 //	Out         QueueBegun to the parent; lockQueue, UnlockQueue to the QueueLocker; LocateStart, trackOffset, forgetOffset, PersistOffset to the
 //	            OffsetPersister; StartAt, Drain to the Consumer;
@@ -32,13 +32,13 @@ type AssignedQueue struct {
 	failures int
 	// discarding says that the Consumer was told to start at another offset and has not answered yet.
 	discarding bool
-	// order numbers what the Consumer was told; asked says that the present one came from an administrator.
-	order int64
-	asked bool
+	// order numbers what the Consumer was told; placing is what the present one is about.
+	order   int64
+	placing placement
 	// insisted counts the corrections in a row after which the broker refused the very offset it had given.
 	insisted int
-	// resetTo is where an administrator has put the queue that was not locked yet.
-	resetTo *int64
+	// waiting is where the queue is to be put as soon as it has begun, or is locked.
+	waiting *placement
 	outcome *messages.QueueRevoked
 	final   int64
 	tries   int
@@ -96,15 +96,17 @@ func (a *AssignedQueue) Receive(c *kit.Context, m kit.Message) {
 	case *messages.OffsetIllegal:
 		a.correct(c, m)
 	case *messages.ResetOffset:
-		a.reset(c, m.GetOffset())
+		a.place(c, placement{offset: m.GetOffset(), kind: messages.EventKind_EVENT_KIND_OFFSET_RESET, insist: true})
+	case *seekQueue:
+		a.place(c, m.placement)
 	case *messages.Discarded:
 		a.discarded(c, m)
 	case *messages.ConsumerRestarted:
 		a.rewind(c, m.GetNext())
 	case *messages.Pause:
-		a.q.paused.Store(true)
+		a.q.pause(true)
 	case *messages.Resume:
-		a.q.paused.Store(false)
+		a.q.pause(false)
 		a.tellPuller(c, m)
 	case *messages.Revoke:
 		a.revoked(c, m)
@@ -119,6 +121,8 @@ func (a *AssignedQueue) Receive(c *kit.Context, m kit.Message) {
 	case kit.ChildStopped:
 		a.childStopped(c, m)
 	case kit.Stopping:
+		a.placing.finish(ErrQueueRevoked)
+		a.waiting.finish(ErrQueueRevoked)
 		a.q.abandon()
 		a.env.Memory.remove(a.q)
 	}
@@ -138,22 +142,23 @@ func (a *AssignedQueue) start(c *kit.Context) {
 
 // lock asks for the queue's lock, if the group has any, and then for the start offset.
 func (a *AssignedQueue) lock(c *kit.Context) {
-	if a.group.locks.IsZero() {
+	keeper := a.group.lockKeeper()
+	if keeper.IsZero() {
 		a.q.status.phase.set(phaseLocating)
 		a.locate(c)
 		return
 	}
 	a.q.status.phase.set(phaseLocking)
-	c.Tell(a.group.locks, &lockQueue{LockQueue: &messages.LockQueue{Queue: a.q.queue}, lock: &a.q.lock})
+	c.Tell(keeper, &lockQueue{LockQueue: &messages.LockQueue{Queue: a.q.queue}, lock: &a.q.lock})
 }
 
 func (a *AssignedQueue) locked(c *kit.Context) {
 	switch a.phase() {
 	case phaseLocking:
 		a.q.status.phase.set(phaseLocating)
-		if at := a.resetTo; at != nil {
-			a.resetTo = nil
-			a.reset(c, *at)
+		if p := a.waiting; p != nil && !p.hold {
+			a.waiting = nil
+			a.place(c, *p)
 			return
 		}
 		a.locate(c)
@@ -195,6 +200,7 @@ func (a *AssignedQueue) relock(c *kit.Context) {
 		a.unlock(c, nil)
 		return
 	}
+	a.placing.finish(ErrQueueRevoked)
 	a.discarding, a.insisted = false, 0
 	a.q.reset()
 	a.lock(c)
@@ -255,6 +261,10 @@ func (a *AssignedQueue) begin(c *kit.Context, offset, persisted int64, origin st
 		Offset: offset, Text: origin,
 	})
 	a.tellBegun(c, nil)
+	if p := a.waiting; p != nil {
+		a.waiting = nil
+		a.place(c, *p)
+	}
 }
 
 func (a *AssignedQueue) spawnPuller(c *kit.Context) {
@@ -301,44 +311,71 @@ func (a *AssignedQueue) correct(c *kit.Context, m *messages.OffsetIllegal) {
 		a.insisted = 0
 	}
 	a.restartPuller(c, m.GetNextOffset())
-	a.discard(c, false)
+	a.discard(c, placement{offset: m.GetNextOffset()})
 }
 
-// reset is the directive of an administrator: the queue goes on at another offset, whatever it is doing. Results of what was
-// pulled before do not count; on the way out the offset is what stays behind.
-func (a *AssignedQueue) reset(c *kit.Context, offset int64) {
+// place is the directive "reset" of an administrator, and "seek" of a pull group's program: the queue goes on at another offset,
+// whatever it is doing. Results of what was pulled before do not count; on the way out the offset is what stays behind.
+func (a *AssignedQueue) place(c *kit.Context, p placement) {
 	before := a.q.status.committed.Load()
 	switch a.phase() {
 	case phaseLocking, phaseRelocking:
-		a.resetTo = &offset // for when the queue is ours
+		a.await(p) // for when the queue is ours
 		return
 	case phaseLocating:
-		a.begin(c, offset, -1, "reset")
-		c.Tell(a.group.offsets, &messages.PersistOffset{Queue: a.q.queue, Offset: offset})
+		if p.hold {
+			a.await(p) // what is committed has to be known
+			return
+		}
+		a.begin(c, p.offset, -1, p.origin())
+		c.Tell(a.group.offsets, &messages.PersistOffset{Queue: a.q.queue, Offset: p.offset})
+		p.finish(nil)
 	case phaseRunning, phaseCorrecting:
 		a.insisted = 0
-		a.restartPuller(c, offset)
-		a.discard(c, true)
+		a.restartPuller(c, p.offset)
+		a.discard(c, p)
 	case phaseDraining:
-		a.q.correction = offset
-		a.discard(c, true)
+		if !p.insist {
+			p.finish(ErrQueueRevoked)
+			return
+		}
+		a.q.correction = p.offset
+		a.discard(c, p)
 	case phasePersisting:
-		a.final = offset
+		if !p.insist {
+			p.finish(ErrQueueRevoked)
+			return
+		}
+		a.final = p.offset
 		a.persistFinal(c)
+		p.finish(nil)
 	default:
+		p.finish(ErrQueueRevoked)
 		return
 	}
 	a.env.Events.Record(&messages.Event{
-		Kind: messages.EventKind_EVENT_KIND_OFFSET_RESET, Group: a.group.spec.Name, Queue: a.q.queue,
-		PreviousOffset: before, Offset: offset,
+		Kind: p.kind, Group: a.group.spec.Name, Queue: a.q.queue, PreviousOffset: before, Offset: p.offset,
 	})
 }
 
+// await keeps the youngest order for later.
+func (a *AssignedQueue) await(p placement) {
+	a.waiting.finish(nil) // it was followed by this one
+	a.waiting = &p
+}
+
 // discard tells the Consumer to forget everything and to begin again at the correction.
-func (a *AssignedQueue) discard(c *kit.Context, asked bool) {
-	a.discarding, a.asked = true, asked
+func (a *AssignedQueue) discard(c *kit.Context, p placement) {
+	a.placing.finish(nil) // it was followed by this one
+	a.discarding, a.placing = true, p
 	a.order++
-	c.Tell(a.consumer, &messages.StartAt{Offset: a.q.correction, Order: a.order})
+	a.tellStart(c)
+}
+
+func (a *AssignedQueue) tellStart(c *kit.Context) {
+	c.Tell(a.consumer, &messages.StartAt{
+		Offset: a.q.correction, Order: a.order, Hold: a.placing.hold, Earlier: a.placing.earlier,
+	})
 }
 
 // discarded goes on with the correction: only now can no pull or tick carry the old committed offset after the new one.
@@ -347,10 +384,13 @@ func (a *AssignedQueue) discarded(c *kit.Context, m *messages.Discarded) {
 		return // a younger order is under way, or this one was given twice
 	}
 	a.discarding = false
+	a.placing.finish(nil)
 	if a.phase() != phaseCorrecting {
 		return // on its way out: the final offset says it
 	}
-	c.Tell(a.group.offsets, &messages.PersistOffset{Queue: a.q.queue, Offset: m.GetOffset(), Insist: a.asked})
+	if !a.placing.hold {
+		c.Tell(a.group.offsets, &messages.PersistOffset{Queue: a.q.queue, Offset: m.GetOffset(), Insist: a.placing.insist})
+	}
 	a.resume(c)
 }
 
@@ -369,7 +409,7 @@ func (a *AssignedQueue) resume(c *kit.Context) {
 func (a *AssignedQueue) rewind(c *kit.Context, next int64) {
 	switch {
 	case a.discarding: // the Consumer may have failed over the StartAt
-		c.Tell(a.consumer, &messages.StartAt{Offset: a.q.correction, Order: a.order})
+		a.tellStart(c)
 	case a.phase() == phaseRunning:
 		a.restartPuller(c, next)
 	}
@@ -414,7 +454,7 @@ func (a *AssignedQueue) drained(c *kit.Context, m *messages.Drained) {
 	}
 	a.outcome = &messages.QueueRevoked{Queue: a.q.queue, Abandoned: m.GetAbandoned()}
 	a.final = m.GetCommitted()
-	if a.discarding {
+	if a.discarding && !a.placing.hold {
 		a.final = a.q.correction // a reset overtook the drain
 	}
 	a.q.status.phase.set(phasePersisting)
@@ -444,12 +484,13 @@ func (a *AssignedQueue) unlock(c *kit.Context, failure *messages.Failure) {
 		return
 	}
 	a.outcome.Failure = failure
-	if a.group.locks.IsZero() {
+	keeper := a.group.lockKeeper()
+	if keeper.IsZero() {
 		a.finish(c)
 		return
 	}
 	a.q.status.phase.set(phaseUnlocking)
-	c.Tell(a.group.locks, &messages.UnlockQueue{Queue: a.q.queue})
+	c.Tell(keeper, &messages.UnlockQueue{Queue: a.q.queue})
 }
 
 // unlocked ends the queue. A lock that could not be given back ends by itself.

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/troupe-mq/troupe/actors/pollbuffer"
 	"github.com/troupe-mq/troupe/actors/processqueue"
 	"github.com/troupe-mq/troupe/actors/workpool"
 	"github.com/troupe-mq/troupe/messages"
@@ -47,6 +48,10 @@ type assignment struct {
 	lock queueLock
 	// line is where an orderly queue stands; it is replaced when the queue is put at another offset.
 	line *orderlyLine
+	// polls is what waits of a pull group's queue, and what its program has got; the Consumer makes it. callerAsked and callerReady
+	// tell of OnRevoke.
+	polls                    atomic.Pointer[pollbuffer.Line]
+	callerAsked, callerReady bool
 
 	// epoch grows whenever what was submitted before must not run or count any more.
 	epoch atomic.Int64
@@ -85,6 +90,8 @@ func (q *assignment) reset() {
 	q.closed.Store(false)
 	q.started.Store(-1)
 	q.drain, q.unsubmitted, q.redeliver, q.line = nil, nil, nil, &orderlyLine{}
+	q.callerAsked, q.callerReady = false, false
+	q.polls.Store(nil)
 	q.starved.Store(false)
 }
 
@@ -104,9 +111,34 @@ func (q *assignment) startAt(offset int64) {
 
 // abandon ends everything that still runs for the queue; its results do not count.
 func (q *assignment) abandon() {
+	q.endLine()
 	q.epoch.Add(1)
 	q.stop()
 	q.cancel(ErrQueueRevoked)
+}
+
+// pause holds the queue's pulls, and what waits of them to be polled, or lets them go.
+func (q *assignment) pause(paused bool) {
+	q.paused.Store(paused)
+	if l := q.polls.Load(); l != nil {
+		l.Pause(paused)
+	}
+}
+
+// endLine lets the program of a pull group finish nothing of the queue any more, and gives how much that concerns.
+func (q *assignment) endLine() (unfinished int64) {
+	if l := q.polls.Load(); l != nil {
+		unfinished = l.End()
+	}
+	return unfinished
+}
+
+// unfinished is how many batches the program of a pull group has got of the queue and not finished.
+func (q *assignment) unfinished() int64 {
+	if l := q.polls.Load(); l != nil {
+		return l.Unfinished()
+	}
+	return 0
 }
 
 // newScope makes a scope for the handler calls from now on.
@@ -160,19 +192,20 @@ func (q *assignment) held() int64 { return q.status.heldBytes() + q.transitBytes
 
 // room says how many messages the next pull may ask for, or why there is no room. In that case the Consumer has been asked
 // for a Credit before the last look, so that none is missed.
-func (q *assignment) room(spec *GroupSpec, memory *Memory) (batch int32, cause string) {
-	batch, cause = q.look(spec, memory)
+func (q *assignment) room(group *groupContext, memory *Memory) (batch int32, cause string) {
+	batch, cause = q.look(group, memory)
 	if cause == "" {
 		return batch, ""
 	}
 	q.starved.Store(true)
-	if batch, cause = q.look(spec, memory); cause == "" {
+	if batch, cause = q.look(group, memory); cause == "" {
 		q.starved.Store(false)
 	}
 	return batch, cause
 }
 
-func (q *assignment) look(spec *GroupSpec, memory *Memory) (batch int32, cause string) {
+func (q *assignment) look(group *groupContext, memory *Memory) (batch int32, cause string) {
+	spec := group.spec
 	limits := spec.Limits.amongst(q.share.Load())
 	batch = int32(min(int64(spec.PullBatch), limits.Messages, limits.Span))
 	count, bytes := q.window.Cached()
@@ -187,6 +220,8 @@ func (q *assignment) look(spec *GroupSpec, memory *Memory) (batch int32, cause s
 		return batch, waitSpan
 	case count > 0 && memory.full():
 		return batch, waitMemory
+	case group.polls != nil && spec.Poll.Limit > 0 && group.polls.Messages() >= spec.Poll.Limit:
+		return batch, waitPolls
 	}
 	return batch, ""
 }

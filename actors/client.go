@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +28,9 @@ type Client struct {
 	ready    chan struct{}
 	rejected chan struct{}
 	stopped  chan *messages.ClientStopped
+	// gone is closed at the very end.
+	gone     chan struct{}
+	tornDown sync.Once
 
 	mu       sync.Mutex
 	notReady map[string]error
@@ -53,7 +57,7 @@ type ClientSpec struct {
 func StartClient(spec ClientSpec) (*Client, error) {
 	cl := &Client{
 		spec: spec, refs: &clientRefs{}, ready: make(chan struct{}), stopped: make(chan *messages.ClientStopped, 1),
-		notReady: make(map[string]error), rejected: make(chan struct{}),
+		notReady: make(map[string]error), rejected: make(chan struct{}), gone: make(chan struct{}),
 	}
 	events := NewEvents(spec.Log, spec.Observers...)
 	cl.system = kit.New(kit.Config{Jitter: spec.Jitter, OnEvent: func(e kit.Event) { recordKernelEvent(events, e) }})
@@ -139,14 +143,16 @@ func (cl *Client) Stop(ctx context.Context, drain time.Duration) *messages.Clien
 	if deadline, ok := ctx.Deadline(); ok {
 		drain = min(drain, max(0, time.Until(deadline)))
 	}
+	report := &messages.ClientStopped{Unpersisted: cl.storeByHand(ctx)}
 	cl.root.Tell(&messages.StopClient{DrainMillis: drain.Milliseconds()})
-	report := &messages.ClientStopped{}
 	overdue := time.NewTimer(drain + stopSlack)
 	defer overdue.Stop()
 	cut := ctx.Done()
 	for {
 		select {
-		case report = <-cl.stopped:
+		case m := <-cl.stopped:
+			report.Abandoned = m.GetAbandoned()
+			report.Unpersisted = append(report.Unpersisted, m.GetUnpersisted()...)
 		case <-cut:
 			cut = nil
 			cl.root.Tell(&messages.StopClient{})
@@ -159,6 +165,24 @@ func (cl *Client) Stop(ctx context.Context, drain time.Duration) *messages.Clien
 	}
 }
 
+// storeByHand stores what programs committed by hand; the queues have no actor that would.
+func (cl *Client) storeByHand(ctx context.Context) (failures []string) {
+	ctx, cancel := context.WithTimeout(ctx, finalPersistTimeout)
+	defer cancel()
+	for _, g := range cl.contexts {
+		if g.polls == nil {
+			continue
+		}
+		door := &PollGroup{client: cl, group: g}
+		if keys := door.ByHand(); len(keys) > 0 {
+			if err := door.Store(ctx, keys...); err != nil {
+				failures = append(failures, fmt.Sprintf("group %s, committed by hand: %v", g.spec.Name, err))
+			}
+		}
+	}
+	return failures
+}
+
 // Handlers that still run at the end of everything get this long.
 const poolGrace = 50 * time.Millisecond
 
@@ -168,7 +192,11 @@ func (cl *Client) Abort() { cl.tearDown() }
 func (cl *Client) tearDown() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopSlack)
 	defer cancel()
+	cl.tornDown.Do(func() { close(cl.gone) })
 	for _, g := range cl.contexts {
+		if g.polls != nil {
+			g.polls.Close(ErrClosed)
+		}
 		short, cancel := context.WithTimeout(ctx, poolGrace)
 		_ = g.pool.Close(short) // handlers that ignore their context were reported as abandoned
 		cancel()

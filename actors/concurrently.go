@@ -10,7 +10,7 @@ import (
 
 // concurrently is the mode in which the messages of a queue are handled side by side: every pull goes to the pool at once.
 type concurrently struct {
-	*Consumer
+	handled
 	redelivery *kit.Timer
 }
 
@@ -47,7 +47,10 @@ func (a *concurrently) resume(c *kit.Context) {
 	}
 }
 
-func (a *concurrently) discard() { a.q.redeliver = nil }
+func (a *concurrently) discard(m *messages.StartAt) {
+	a.q.redeliver = nil
+	a.advanced(m.GetOffset())
+}
 
 // suspended is not for this mode.
 func (a *concurrently) suspended(*kit.Context, *messages.Suspended) {}

@@ -14,14 +14,14 @@ import (
 	"github.com/troupe-mq/troupe/messages"
 )
 
-// Consumer takes what was pulled, hands it to the workers and settles results. What differs between concurrent and orderly
+// Consumer takes what was pulled, hands it to the workers and settles results. What differs between concurrent, orderly and pull
 // groups is its mode.
 //
 //	Owns        the queue's window of messages that are not settled
 //	Parent      AssignedQueue
 //	In          Pulled, Settled, StartAt, Drain, DrainTick, handedBack (HandedBack with its place), Suspended, Redeliver,
-//	            failedHere, tryAgain
-//	Out         work to the pool; Credit to the Puller; HandBack to the RetrySender (from workers); Drained,
+//	            failedHere, tryAgain, callerReady
+//	Out         work to the pool, or pulls to the poll buffer; Credit to the Puller; HandBack to the RetrySender (from workers); Drained,
 //	            Discarded and ConsumerRestarted to the parent
 //	States      consuming, draining
 //	Invariants  what is committed is the lowest offset not settled; a message is settled by success, by the broker taking it
@@ -49,6 +49,8 @@ const cancelGrace = 500 * time.Millisecond
 
 // mode is how messages get from the window to the handlers. Everything is called in the Consumer's turn.
 type mode interface {
+	// start prepares for the queue's first message.
+	start(c *kit.Context)
 	// submit hands out what was pulled; some of it may be settled already.
 	submit(c *kit.Context, batch *processqueue.Batch)
 	// handedBack follows the broker's answer about a message that was to go back.
@@ -59,18 +61,27 @@ type mode interface {
 	again(c *kit.Context)
 	// resume goes on after a failure of the Consumer.
 	resume(c *kit.Context)
-	// discard forgets everything that was submitted.
-	discard()
+	// discard forgets everything that was submitted, and stands at the order's offset.
+	discard(m *messages.StartAt)
+	// advanced notes that everything below an offset of the window is settled.
+	advanced(offset int64)
+	// leave begins a drain, and gives how long it may last.
+	leave(c *kit.Context, grace time.Duration) time.Duration
 	// owes tells whether messages are still to be handled before a drain is complete.
 	owes() bool
+	// cancels tells whether handlers run that can be told of the end of a drain.
+	cancels() bool
 }
 
 func newConsumer(env *Env, group *groupContext, q *assignment) *Consumer {
 	a := &Consumer{env: env, group: group, q: q, sub: q.handler}
-	if group.spec.Order != nil {
-		a.mode = &orderly{Consumer: a}
-	} else {
-		a.mode = &concurrently{Consumer: a}
+	switch {
+	case group.polls != nil:
+		a.mode = &polling{Consumer: a}
+	case group.spec.Order != nil:
+		a.mode = &orderly{handled{a}}
+	default:
+		a.mode = &concurrently{handled: handled{a}}
 	}
 	return a
 }
@@ -85,6 +96,7 @@ func (a *Consumer) handling(self kit.Ref) handling {
 func (a *Consumer) Receive(c *kit.Context, m kit.Message) {
 	switch m := m.(type) {
 	case kit.Started:
+		a.mode.start(c)
 		if c.Incarnation() > 1 {
 			a.resume(c)
 		}
@@ -94,7 +106,7 @@ func (a *Consumer) Receive(c *kit.Context, m kit.Message) {
 	case *messages.Settled:
 		a.advance(c)
 	case *messages.StartAt:
-		a.startAt(m.GetOffset())
+		a.startAt(m)
 		c.Tell(c.Parent(), &messages.Discarded{Offset: m.GetOffset(), Order: m.GetOrder()})
 		if a.q.drain != nil {
 			a.advance(c) // there is nothing left to wait for, but handlers that still run
@@ -115,6 +127,9 @@ func (a *Consumer) Receive(c *kit.Context, m kit.Message) {
 		a.failedHere(c, m)
 	case *tryAgain:
 		a.tryAgain(m)
+	case callerReady:
+		a.q.callerReady = true
+		a.advance(c)
 	case *messages.Drain:
 		a.drain(c, m)
 	case *messages.DrainTick:
@@ -226,7 +241,7 @@ func (a *Consumer) leaveOut(batch *processqueue.Batch) {
 // advance looks what was settled and passes on what follows from it.
 func (a *Consumer) advance(c *kit.Context) {
 	a.moved(c)
-	if a.q.drain != nil {
+	if a.q.drain != nil && a.q.running.Load()+a.q.handingBack.Load() == 0 && !a.mode.owes() {
 		a.endDrain(c, 0)
 	}
 }
@@ -234,7 +249,7 @@ func (a *Consumer) advance(c *kit.Context) {
 func (a *Consumer) moved(c *kit.Context) {
 	q := a.q
 	committed, freed, _ := q.window.Advance()
-	q.status.committed.Store(committed)
+	a.mode.advanced(committed)
 	if freed > 0 {
 		q.status.consumed.Add(int64(freed))
 		q.status.lastConsumed.Store(time.Now().UnixMilli())
@@ -253,16 +268,15 @@ func (a *Consumer) moved(c *kit.Context) {
 }
 
 // startAt discards everything: the context of running handlers ends, their results do not count.
-func (a *Consumer) startAt(offset int64) {
+func (a *Consumer) startAt(m *messages.StartAt) {
 	q := a.q
 	q.epoch.Add(1)
 	q.cancel(ErrOffsetCorrected)
 	q.newScope()
-	q.window.Reset(offset)
+	q.window.Reset(m.GetOffset()) // what is in transit is counted when it comes out of the mailbox
 	q.started.Store(-1)
-	a.mode.discard()
+	a.mode.discard(m)
 	a.unearned = 0
-	q.status.committed.Store(offset) // what is in transit is counted when it comes out of the mailbox
 	q.status.oldest.Store(0)
 }
 
@@ -290,7 +304,7 @@ func (a *Consumer) drain(c *kit.Context, m *messages.Drain) {
 	if !a.q.closed.Load() {
 		a.q.close()
 	}
-	c.After(time.Duration(m.GetGraceMillis())*time.Millisecond, &messages.DrainTick{})
+	c.After(a.mode.leave(c, time.Duration(m.GetGraceMillis())*time.Millisecond), &messages.DrainTick{})
 	a.advance(c)
 }
 
@@ -305,6 +319,10 @@ func (a *Consumer) drainTick(c *kit.Context, m *messages.DrainTick) {
 	if a.drainCancel {
 		return
 	}
+	if !a.mode.cancels() {
+		a.endDrain(c, 0)
+		return
+	}
 	a.drainCancel = true
 	a.q.stop()
 	cause := ErrQueueRevoked
@@ -315,12 +333,18 @@ func (a *Consumer) drainTick(c *kit.Context, m *messages.DrainTick) {
 	c.After(cancelGrace, &messages.DrainTick{Cancelled: true})
 }
 
-// endDrain tells the parent when nothing runs any more, or that the rest was abandoned.
+// endDrain tells the parent that nothing runs any more, or that the rest was abandoned.
 func (a *Consumer) endDrain(c *kit.Context, abandoned int64) {
-	if a.drained || (abandoned == 0 && (a.q.running.Load()+a.q.handingBack.Load() > 0 || a.mode.owes())) {
+	if a.drained {
 		return
 	}
 	a.drained = true
+	if n := a.q.endLine(); n > 0 {
+		a.env.Events.Record(&messages.Event{
+			Kind: messages.EventKind_EVENT_KIND_BATCHES_UNFINISHED, Group: a.group.spec.Name, Queue: a.q.queue,
+			Offset: a.q.status.committed.Load(), Count: n,
+		})
+	}
 	a.moved(c)
 	a.q.epoch.Add(1)
 	a.q.cancel(context.Canceled)
@@ -329,5 +353,5 @@ func (a *Consumer) endDrain(c *kit.Context, abandoned int64) {
 			Kind: messages.EventKind_EVENT_KIND_HANDLERS_ABANDONED, Group: a.group.spec.Name, Queue: a.q.queue, Count: abandoned,
 		})
 	}
-	c.Tell(c.Parent(), &messages.Drained{Committed: a.q.window.Committed(), Abandoned: abandoned})
+	c.Tell(c.Parent(), &messages.Drained{Committed: a.q.status.committed.Load(), Abandoned: abandoned})
 }

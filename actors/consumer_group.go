@@ -2,6 +2,7 @@ package actors
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/troupe-mq/troupe/actors/kit"
 	"github.com/troupe-mq/troupe/messages"
@@ -11,9 +12,9 @@ import (
 //
 //	Owns        the group's actors; the tables that survive their restarts
 //	Parent      ClientInstance
-//	In          Announced, MembersChanged, PauseQueues, ResumeQueues, ResetOffsets, SetWorkers,
-//	            ChangeSubscription, topicLeft, GroupReady, GroupNotReady, StopGroup, AllRevoked, TracesFlushed, Withdrawn
-//	Out         AnnounceGroup, WithdrawGroup to the heartbeat; RevokeAll, subscriptionsChanged to the Rebalancer; Announced to both who
+//	In          Announced, MembersChanged, PauseQueues, ResumeQueues, ResetOffsets, seekQueue, SetWorkers,
+//	            ChangeSubscription, AssignQueues, storeOffset, trackOffset, handBack, topicLeft, GroupReady, GroupNotReady, StopGroup, AllRevoked, TracesFlushed, Withdrawn
+//	Out         AnnounceGroup, WithdrawGroup to the heartbeat; RevokeAll, subscriptionsChanged to the Rebalancer; storeOffset, trackOffset to the OffsetPersister; handBack to the RetrySender; Announced to both who
 //	            need it; FlushTraces to the TraceSender; GroupReady, GroupNotReady,
 //	            GroupStopped to the parent
 //	States      starting, running, draining, withdrawing, stopped
@@ -53,12 +54,18 @@ func (a *ConsumerGroup) Receive(c *kit.Context, m kit.Message) {
 			c.Tell(a.group.offsets, m)
 		}
 		c.Tell(a.rebalancer, m)
-	case *messages.MembersChanged, *messages.PauseQueues, *messages.ResumeQueues, *messages.ResetOffsets:
+	case *messages.MembersChanged, *messages.PauseQueues, *messages.ResumeQueues, *messages.ResetOffsets, *seekQueue:
 		c.Tell(a.rebalancer, m)
+	case *storeOffset, *trackOffset:
+		c.Tell(a.group.offsets, m)
+	case *handBack:
+		c.Tell(a.group.retries, m)
 	case *messages.SetWorkers:
 		a.group.pool.SetWorkers(int(m.GetWorkers()))
 	case *ChangeSubscription:
 		a.change(c, m)
+	case *AssignQueues:
+		a.choose(c, m)
 	case *topicLeft:
 		if a.group.subscriptions().of(m.topic) == nil {
 			a.group.pool.Drop(a.group.pool.Lane(m.topic))
@@ -72,6 +79,9 @@ func (a *ConsumerGroup) Receive(c *kit.Context, m kit.Message) {
 		c.Tell(c.Parent(), m)
 	case *messages.StopGroup:
 		a.group.status.phase.set(phaseDrain)
+		if a.group.polls != nil {
+			a.group.polls.Close(ErrClosed)
+		}
 		c.Tell(a.rebalancer, &messages.RevokeAll{DrainMillis: m.GetDrainMillis()})
 	case *messages.AllRevoked:
 		a.revoked(c, m)
@@ -92,9 +102,15 @@ func (a *ConsumerGroup) start(c *kit.Context) {
 			env: a.env, group: a.group.spec.Name, maxReconsumes: a.group.spec.MaxReconsumes, line: a.group.status.retries,
 		}
 	}})
-	c.Spawn(kit.Spec{Role: "WorkerPool", Name: "workers", Facts: a.workerFacts, New: func() kit.Actor {
-		return &WorkerPool{env: a.env, group: a.group}
-	}})
+	if a.group.polls == nil {
+		c.Spawn(kit.Spec{Role: "WorkerPool", Name: "workers", Facts: a.workerFacts, New: func() kit.Actor {
+			return &WorkerPool{env: a.env, group: a.group}
+		}})
+	} else {
+		a.group.desk = c.Spawn(kit.Spec{Role: "PollDesk", Name: "polls", Facts: a.pollFacts, New: func() kit.Actor {
+			return &PollDesk{env: a.env, group: a.group}
+		}})
+	}
 	a.group.checker = c.Spawn(kit.Spec{Role: "SubscriptionChecker", Name: "subscriptions", New: func() kit.Actor {
 		return &SubscriptionChecker{env: a.env, group: a.group}
 	}})
@@ -134,6 +150,31 @@ func (a *ConsumerGroup) change(c *kit.Context, m *ChangeSubscription) {
 	a.env.Events.Record(e)
 	a.announce(c)
 	c.Tell(a.rebalancer, &subscriptionsChanged{to: now})
+}
+
+// choose takes over the queues that a pull group's program has chosen.
+func (a *ConsumerGroup) choose(c *kit.Context, m *AssignQueues) {
+	if phase := a.group.status.phase.get(); phase != phaseStarting && phase != phaseReady {
+		return
+	}
+	now := a.group.subscriptions().choosing(m)
+	a.group.assigned.Store(&m.Queues)
+	a.group.subscribed.Store(now)
+	a.announce(c)
+	c.Tell(a.rebalancer, &subscriptionsChanged{to: now})
+}
+
+func (a *ConsumerGroup) pollFacts() []*messages.Fact {
+	waiting, queues, last := a.group.polls.Facts()
+	facts := []*messages.Fact{
+		{Name: "messages", Value: strconv.FormatInt(a.group.polls.Messages(), 10)},
+		{Name: "queues", Value: strconv.Itoa(queues)},
+		{Name: "waiting", Value: strconv.Itoa(waiting)},
+	}
+	if !last.IsZero() {
+		facts = append(facts, &messages.Fact{Name: "polled", Value: time.Since(last).Round(time.Millisecond).String() + " ago"})
+	}
+	return facts
 }
 
 func (a *ConsumerGroup) workerFacts() []*messages.Fact {

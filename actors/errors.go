@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/troupe-mq/troupe/actors/pollbuffer"
 	"github.com/troupe-mq/troupe/messages"
 )
 
@@ -11,7 +12,7 @@ import (
 var (
 	// ErrQueueRevoked ends the context of a handler whose queue moves to another member. Nothing is sent back and no attempt
 	// is counted: the new owner delivers the message again.
-	ErrQueueRevoked = errors.New("queue revoked")
+	ErrQueueRevoked = pollbuffer.ErrRevoked
 	// ErrHandlerTimeout ends the context of a handler that runs longer than its group allows.
 	ErrHandlerTimeout = errors.New("handler timeout")
 	// ErrLockLost ends the context of a handler of an orderly queue whose lock another member has got.
@@ -22,6 +23,12 @@ var (
 	ErrDraining = errors.New("draining: the deadline of the shutdown passed")
 	// ErrOffsetCorrected ends the context of a handler whose queue was moved to another offset by the broker.
 	ErrOffsetCorrected = errors.New("offset corrected by the broker")
+	// ErrPolling: another Poll of a group that commits by itself is under way.
+	ErrPolling = pollbuffer.ErrPolling
+	// ErrBatchOutdated: the batch's queue was put at another offset after the batch was polled.
+	ErrBatchOutdated = pollbuffer.ErrOutdated
+	// ErrNotAssigned: the queue is not this member's at present.
+	ErrNotAssigned = errors.New("queue not assigned to this member")
 	// ErrClosed is returned by a Runtime or Publisher that was shut down.
 	ErrClosed = errors.New("closed")
 	// ErrNoRoute says that no name server knows a topic.

@@ -76,6 +76,8 @@ var eventStyles = map[messages.EventKind]eventStyle{
 	messages.EventKind_EVENT_KIND_SUBSCRIBED:            {logrus.InfoLevel, "subscription changed"},
 	messages.EventKind_EVENT_KIND_UNSUBSCRIBED:          {logrus.InfoLevel, "topic unsubscribed"},
 	messages.EventKind_EVENT_KIND_PULL_RESUMED:          {logrus.DebugLevel, "pulls go on"},
+	messages.EventKind_EVENT_KIND_OFFSET_SOUGHT:         {logrus.InfoLevel, "queue put at another offset by the program"},
+	messages.EventKind_EVENT_KIND_BATCHES_UNFINISHED:    {logrus.WarnLevel, "queue given up with batches that were polled and not finished; they are delivered again"},
 }
 
 // Repeats of one line about one thing are written once in this time, with the number left out in between.

@@ -22,7 +22,7 @@ type flowControl struct {
 // lacksRoom tells causes that are flow control from those that are trouble or orders.
 func lacksRoom(cause string) bool {
 	switch cause {
-	case waitMessages, waitBytes, waitSpan, waitMemory:
+	case waitMessages, waitBytes, waitSpan, waitMemory, waitPolls:
 		return true
 	}
 	return false

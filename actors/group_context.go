@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/troupe-mq/troupe/actors/kit"
+	"github.com/troupe-mq/troupe/actors/pollbuffer"
 	"github.com/troupe-mq/troupe/actors/workpool"
 	"github.com/troupe-mq/troupe/messages"
 )
@@ -24,7 +25,16 @@ type groupContext struct {
 	// locks is zero in a group that takes none.
 	locks kit.Ref
 	pool  *workpool.Pool
-	calls *calls
+	// polls is what a pull group's program polls from, desk who tells it of its queues; nil and zero in other groups.
+	polls *pollbuffer.Buffer
+	desk  kit.Ref
+	// suggested is, for each queue pulled by hand, the member of the broker set that the last answer named; byHand are the
+	// offsets that the program commits of queues that are not assigned.
+	suggested sync.Map
+	byHand    handTable
+	// assigned are the queues that the program chose itself; nil: they are shared among the members.
+	assigned atomic.Pointer[[]messages.QueueKey]
+	calls    *calls
 	// subscribed is what the group subscribes to now; the ConsumerGroup alone changes it.
 	subscribed atomic.Pointer[subscriptions]
 	status     *groupStatus
@@ -37,6 +47,12 @@ func newGroupContext(env *Env, spec *GroupSpec, traces *TraceSpec) *groupContext
 	g := &groupContext{
 		spec: spec, status: &groupStatus{retries: newHandBackLine(), rates: make(map[string]*topicRates), first: make(map[string]map[messages.QueueKey]bool), shares: make(map[string]*atomic.Int64)}, calls: running,
 		pool: workpool.New(workpool.Config{Workers: spec.Workers, Context: running.join}),
+	}
+	if p := spec.Poll; p != nil {
+		g.polls = pollbuffer.New(p.AutoCommit)
+		if p.Assigned != nil {
+			g.assigned.Store(&p.Assigned)
+		}
 	}
 	g.traces = newTracing(env, traces, spec.Name)
 	g.home = &clusterOffsets{env: env, group: spec.Name}
@@ -163,7 +179,32 @@ func (g *groupContext) facts(now time.Time) *messages.GroupFacts {
 	for _, q := range g.status.queues {
 		f.Queues = append(f.Queues, q.facts(g.spec.Limits, now))
 	}
+	if g.polls != nil {
+		f.Polls = g.pollFacts(f.Queues)
+	}
 	return f
+}
+
+func (g *groupContext) pollFacts(queues []*messages.QueueFacts) *messages.PollFacts {
+	waiting, ready, last := g.polls.Facts()
+	f := &messages.PollFacts{
+		Waiting: int32(waiting), Queues: int32(ready), Messages: g.polls.Messages(), AutoCommit: g.spec.Poll.AutoCommit,
+	}
+	if !last.IsZero() {
+		f.LastPollAt = last.UnixMilli()
+	}
+	for _, q := range queues {
+		f.Unfinished += q.GetUnfinished()
+	}
+	return f
+}
+
+// lockKeeper is whom to ask for a queue's lock; nobody if the group takes none.
+func (g *groupContext) lockKeeper() kit.Ref {
+	if g.assigned.Load() != nil {
+		return kit.Ref{} // the program says who has which queue
+	}
+	return g.locks
 }
 
 // closeOffsets gives a store of the member's own up, when nothing of the tree runs any more.

@@ -42,6 +42,8 @@ type GroupSpec struct {
 	Allocate     allocation.Strategy
 	// Order is set for an orderly group: one handler at a time for a queue, in the order of the queue.
 	Order *OrderSpec
+	// Poll is set for a pull group: the program comes for what was pulled.
+	Poll *PollSpec
 	// HandOff is how long a concurrent group waits for the former owner of a queue to give its lock up; 0: the group takes no
 	// locks.
 	HandOff time.Duration
@@ -66,6 +68,9 @@ type BroadcastSpec struct {
 
 // broadcasts tells whether every member gets everything.
 func (s *GroupSpec) broadcasts() bool { return s.Broadcast != nil }
+
+// retries tells whether the group gets what failed from its retry topic.
+func (s *GroupSpec) retries() bool { return !s.broadcasts() && s.Poll == nil }
 
 // model is the group's message model as brokers are told.
 func (s *GroupSpec) model() messages.MessageModel {
@@ -104,7 +109,7 @@ func (l Limits) amongst(queues int64) Limits {
 	return l
 }
 
-// SubscriptionSpec is one topic of a group with its handler; exactly one of One and Batch is set.
+// SubscriptionSpec is one topic of a group with its handler; exactly one of One and Batch is set, neither in a pull group.
 type SubscriptionSpec struct {
 	Topic        string
 	Subscription *messages.Subscription
@@ -112,6 +117,8 @@ type SubscriptionSpec struct {
 	Batch        func(context.Context, []*messages.Message) error
 	// BatchMax is how many messages Batch gets at the most.
 	BatchMax int
+	// Listen pulls nothing: the program is told which queues are this member's (PollSpec.OnAssignment).
+	Listen bool
 }
 
 func retrySubscription(group string, version int64) *messages.Subscription {

@@ -14,7 +14,7 @@ import (
 //	Owns        the tracked queues of one group with what the cluster has acknowledged
 //	Parent      ConsumerGroup
 //	In          LocateStart, startLocated, lookAtSkipped, SkippedLookedAt, trackOffset, forgetOffset, PersistTick, PersistOffset,
-//	            committed, Announced
+//	            storeOffset, committed, Announced
 //	Out         StartLocated, OffsetPersisted to who asked
 //	States      per lane, which is a broker or the local store: idle, committing
 //	Invariants  a failed read is a failure, never an offset; commits down one lane are strictly one after the other, so an
@@ -73,6 +73,14 @@ type urgentCommit struct {
 	m     *messages.PersistOffset
 	// of is what was tracked when it was asked for; the queue may have come back since.
 	of *trackedOffset
+	// done, if any, is told of the outcome.
+	done func(error)
+}
+
+// storeOffset stores now what is committed of a queue; done is told of the outcome, once. It comes from outside of the tree.
+type storeOffset struct {
+	key  messages.QueueKey
+	done func(error)
 }
 
 // trackOffset tells the OffsetPersister to persist a queue from now on; the committed offset is read from its status.
@@ -126,6 +134,8 @@ func (a *OffsetPersister) Receive(c *kit.Context, m kit.Message) {
 		c.After(a.env.Periods.Persist, m)
 	case *messages.PersistOffset:
 		a.hurry(c, urgentCommit{asker: c.Sender(), m: m, of: a.table.queues[m.GetQueue().Key()]})
+	case *storeOffset:
+		a.store(c, m)
 	case *committed:
 		a.committed(c, m)
 	case *messages.Announced:
@@ -176,6 +186,21 @@ func (a *OffsetPersister) track(c *kit.Context, m *trackOffset) {
 		// Where a queue begins must not depend on whether the first tick is lived to see.
 		a.hurry(c, urgentCommit{m: &messages.PersistOffset{Queue: m.key.Queue(), Offset: m.status.committed.Load()}, of: t})
 	}
+}
+
+// store follows a program that commits.
+func (a *OffsetPersister) store(c *kit.Context, m *storeOffset) {
+	t := a.table.queues[m.key]
+	if t == nil {
+		m.done(ErrNotAssigned)
+		return
+	}
+	offset := t.status.committed.Load()
+	if offset == t.persisted && !a.lane(a.home.lane(m.key.Broker)).underway {
+		m.done(nil)
+		return
+	}
+	a.hurry(c, urgentCommit{m: &messages.PersistOffset{Queue: m.key.Queue(), Offset: offset}, of: t, done: m.done})
 }
 
 // hurry stores an offset as soon as its lane is free.
@@ -332,6 +357,9 @@ func (a *OffsetPersister) committed(c *kit.Context, m *committed) {
 		}
 		if !u.asker.IsZero() {
 			c.Tell(u.asker, r)
+		}
+		if u.done != nil {
+			u.done(r.GetFailure().Err())
 		}
 	}
 	a.run(c, m.lane, nil)

@@ -10,7 +10,7 @@ import (
 
 // orderly is the mode in which the messages of a queue are handled one call after the other: one worker at a time has the
 // queue's line and takes its turn at it.
-type orderly struct{ *Consumer }
+type orderly struct{ handled }
 
 func (a *orderly) submit(c *kit.Context, batch *processqueue.Batch) {
 	if a.q.line.add(batch) {
@@ -61,7 +61,8 @@ func (a *orderly) resume(c *kit.Context) {
 	}
 }
 
-func (a *orderly) discard() {
+func (a *orderly) discard(m *messages.StartAt) {
+	a.advanced(m.GetOffset())
 	a.q.line = &orderlyLine{}
 	a.q.status.suspended.Store(0)
 }

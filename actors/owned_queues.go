@@ -128,6 +128,15 @@ func (a *Rebalancer) reset(c *kit.Context, m *messages.ResetOffsets) {
 	}
 }
 
+// seek passes on where a pull group's program goes on.
+func (a *Rebalancer) seek(c *kit.Context, m *seekQueue) {
+	if owned := a.queues[m.key]; owned != nil && !owned.revoking {
+		c.Tell(owned.ref, m)
+		return
+	}
+	m.finish(ErrNotAssigned)
+}
+
 func (a *Rebalancer) revokeAll(c *kit.Context, m *messages.RevokeAll) {
 	if a.revoking == nil {
 		a.result.Reset()

@@ -57,6 +57,7 @@ const (
 	waitBytes    = "no credit: bytes"
 	waitSpan     = "no credit: span"
 	waitMemory   = "no credit: memory of the runtime"
+	waitPolls    = "no credit: messages of the group wait to be polled"
 	waitNoBroker = "back-off: no broker address"
 	waitNetwork  = "back-off: network"
 	waitRefused  = "back-off: refused by the broker"
@@ -125,10 +126,10 @@ func (a *Puller) pull(c *kit.Context) {
 		a.wait(c, waitInterval, rest, nil)
 		return
 	}
-	room, cause := a.q.room(a.group.spec, a.env.Memory)
+	room, cause := a.q.room(a.group, a.env.Memory)
 	if cause != "" {
 		recheck := creditRecheck
-		if cause == waitMemory {
+		if cause == waitMemory || cause == waitPolls {
 			recheck = memoryRecheck // what another queue frees wakes nobody here
 		}
 		a.wait(c, cause, recheck, nil)
@@ -146,8 +147,8 @@ func (a *Puller) pull(c *kit.Context) {
 	a.offset, a.sentAt = a.q.cursor.Load(), time.Now()
 	a.request = a.q.requests.Add(1)
 	committed := a.q.status.committed.Load()
-	if a.group.spec.broadcasts() {
-		committed = 0 // the cluster keeps no offset for this member
+	if a.group.spec.broadcasts() || a.group.polls != nil {
+		committed = 0 // the cluster keeps no offset for this member, or the program says when it does
 	}
 	req := &messages.PullRequest{
 		Address: addr, Group: a.group.spec.Name, Queue: q, Offset: a.offset, MaxMessages: room,

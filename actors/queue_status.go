@@ -86,6 +86,9 @@ func (q *assignment) facts(limits Limits, now time.Time) *messages.QueueFacts {
 		OldestAgeMillis: s.oldestAge(now).Milliseconds(), LastConsumedAt: s.lastConsumed.Load(),
 		SuspendedAttempts: s.suspended.Load(), Locked: q.lock.held(now.UnixMilli()),
 	}
+	if l := q.polls.Load(); l != nil {
+		f.Position, f.Unfinished = l.Position(), l.Unfinished()
+	}
 	if f.BrokerMaxOffset > f.CommittedOffset {
 		f.Lag = f.BrokerMaxOffset - f.CommittedOffset
 	}

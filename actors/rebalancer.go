@@ -18,12 +18,12 @@ import (
 //	Owns        the assignment of one group; the AssignedQueues
 //	Parent      ConsumerGroup
 //	In          Announced, subscriptionsChanged, subscriptionChecked, RouteChanged, MembersChanged, RebalanceTick, RebalanceSoon, MembersListed, QueueBegun, QueueRevoked,
-//	            PauseQueues, ResumeQueues, ResetOffsets, RevokeAll, ChildStopped
-//	Out         WatchTopic, RefreshRoute to routes; BeatNow to the heartbeat; MembersKnown to the QueueLocker; Revoke, Pause,
+//	            PauseQueues, ResumeQueues, ResetOffsets, seekQueue, RevokeAll, ChildStopped
+//	Out         WatchTopic, RefreshRoute to routes; BeatNow to the heartbeat; MembersKnown to the QueueLocker; assignmentChanged to the PollDesk; Revoke, Pause,
 //	            Resume, ResetOffset to AssignedQueues;
 //	            GroupReady, GroupNotReady, topicLeft, AllRevoked to the parent
 //	States      unannounced, idle, listing, revoking all
-//	Invariants  one round at a time; a broadcasting group asks for no members and owns every queue of its routes; member lists that fail, are empty or lack ourselves change nothing; a queue is
+//	Invariants  one round at a time; a broadcasting group asks for no members and owns every queue of its routes, a group with chosen queues owns those; member lists that fail, are empty or lack ourselves change nothing; a queue is
 //	            started again only after its former AssignedQueue has ended
 //	Restart     starts with an empty assignment: its AssignedQueues were stopped with it
 //	Source      RebalanceService, RebalanceImpl, RebalancePushImpl (protocol.md 5.4)
@@ -60,6 +60,8 @@ type balancedTopic struct {
 	members      []string
 	// complaint is what was last said against the strategy's answer.
 	complaint string
+	// toldAll and toldMine are what a pull group's program was told last.
+	toldAll, toldMine []messages.QueueKey
 	// since is the revision that brought the present subscription.
 	since int64
 	// asking, checked and refused are about the brokers' consent to a filter that they evaluate.
@@ -117,6 +119,8 @@ func (a *Rebalancer) Receive(c *kit.Context, m kit.Message) {
 		a.pause(c, m.GetQueues(), true)
 	case *messages.ResetOffsets:
 		a.reset(c, m)
+	case *seekQueue:
+		a.seek(c, m)
 	case *messages.ResumeQueues:
 		a.pause(c, m.GetQueues(), false)
 	case *messages.RevokeAll:
@@ -137,7 +141,7 @@ func (a *Rebalancer) start(c *kit.Context) {
 	}
 	now := a.group.subscriptions()
 	a.revision = now.revision
-	for _, sub := range now.data.GetSubscriptions() {
+	for _, sub := range now.watched {
 		a.topics[sub.GetTopic()] = &balancedTopic{subscription: sub}
 		c.Tell(a.group.routes, &messages.WatchTopic{Topic: sub.GetTopic()})
 	}
@@ -146,7 +150,7 @@ func (a *Rebalancer) start(c *kit.Context) {
 
 // refreshRetryTopic looks for the group's retry topic: its first heartbeat creates it.
 func (a *Rebalancer) refreshRetryTopic(c *kit.Context) {
-	if !a.group.spec.broadcasts() {
+	if a.group.spec.retries() {
 		c.Tell(a.group.routes, &messages.RefreshRoute{Topic: RetryTopic(a.group.spec.Name)})
 	}
 }
@@ -194,9 +198,9 @@ func (a *Rebalancer) beginRound(c *kit.Context) {
 		if t.route == nil || a.checking(c, topic, t) {
 			continue
 		}
-		if a.group.spec.broadcasts() {
+		if share, ours := a.undivided(topic, t); ours {
 			t.balanced, t.members = true, []string{a.env.ClientID}
-			a.assign(c, topic, t, t.queues)
+			a.assign(c, topic, t, share)
 			continue
 		}
 		a.underway++
@@ -205,6 +209,36 @@ func (a *Rebalancer) beginRound(c *kit.Context) {
 	if a.underway == 0 {
 		a.endRound(c)
 	}
+}
+
+// undivided gives the queues of a topic that are this member's whoever else is there: all if the group broadcasts, or those that
+// its program chose.
+func (a *Rebalancer) undivided(topic string, t *balancedTopic) (share []messages.QueueKey, ours bool) {
+	chosen := a.group.assigned.Load()
+	if chosen == nil {
+		return t.queues, a.group.spec.broadcasts()
+	}
+	var strays []string
+	for _, key := range *chosen {
+		switch {
+		case key.Topic != topic:
+		case slices.Contains(t.queues, key):
+			share = append(share, key)
+		default:
+			strays = append(strays, key.String())
+		}
+	}
+	text := ""
+	if len(strays) > 0 {
+		text = "assigned, but not of the topic: " + named(strays)
+	}
+	if text != "" && text != t.complaint {
+		a.env.Events.Record(&messages.Event{
+			Kind: messages.EventKind_EVENT_KIND_ALLOCATION_FAULTY, Group: a.group.spec.Name, Topic: topic, Text: text,
+		})
+	}
+	t.complaint = text
+	return share, true
 }
 
 // list asks for a topic's members and has the group's strategy divide its queues among them.
@@ -325,9 +359,12 @@ func (a *Rebalancer) divided(c *kit.Context, t *balancedTopic, m *messages.Membe
 
 func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic, share []messages.QueueKey) {
 	a.group.status.firstAssigned(topic, t.queues)
+	a.tellListener(c, topic, t, share)
 	want := make(map[messages.QueueKey]bool)
-	for _, key := range share {
-		want[key] = true
+	if sub := a.group.subscriptions().of(topic); sub == nil || !sub.Listen {
+		for _, key := range share {
+			want[key] = true
+		}
 	}
 	for key, owned := range a.queues {
 		if key.Topic != topic || want[key] || owned.revoking {
@@ -341,7 +378,10 @@ func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic, shar
 		a.drop(c, owned, reason, a.group.spec.RevokeGrace)
 	}
 	a.split(topic, want)
-	for key := range want {
+	for _, key := range share {
+		if !want[key] {
+			continue
+		}
 		if owned := a.queues[key]; owned == nil {
 			if !a.known(key.Broker, t) {
 				continue // its Announced starts a round
@@ -352,6 +392,15 @@ func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic, shar
 			a.again = true // it comes back to us: start anew when the old one has ended
 		}
 	}
+}
+
+// tellListener passes on which queues a topic has and which are this member's, when either has changed.
+func (a *Rebalancer) tellListener(c *kit.Context, topic string, t *balancedTopic, mine []messages.QueueKey) {
+	if a.group.desk.IsZero() || slices.Equal(t.toldAll, t.queues) && slices.Equal(t.toldMine, mine) {
+		return
+	}
+	t.toldAll, t.toldMine = slices.Clone(t.queues), slices.Clone(mine)
+	c.Tell(a.group.desk, &assignmentChanged{topic: topic, all: t.toldAll, mine: t.toldMine})
 }
 
 func (a *Rebalancer) endRound(c *kit.Context) {

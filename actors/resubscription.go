@@ -25,7 +25,7 @@ func (a *Rebalancer) resubscribe(c *kit.Context, to *subscriptions) {
 	}
 	a.revision = to.revision
 	now := make(map[string]*messages.Subscription)
-	for _, sub := range to.data.GetSubscriptions() {
+	for _, sub := range to.watched {
 		now[sub.GetTopic()] = sub
 	}
 	for topic := range a.topics {

@@ -44,6 +44,8 @@ type handBack struct {
 	batch *processqueue.Batch
 	index int
 	epoch int64
+	// done is told of the outcome instead of an asker, for what a program hands back itself.
+	done func(error)
 }
 
 // handedBack is HandedBack with the place of the message in its window.
@@ -102,10 +104,14 @@ func (a *RetrySender) send(c *kit.Context) {
 
 func (a *RetrySender) done(c *kit.Context, d *handBackDone) {
 	delete(a.line.underway, d.w)
-	c.Tell(d.w.asker, &handedBack{
-		reply: &messages.HandedBack{HandBack: d.w.HandBack, Failure: messages.FailureOf(d.err)},
-		batch: d.w.batch, index: d.w.index, epoch: d.w.epoch,
-	})
+	if d.w.done != nil {
+		d.w.done(d.err)
+	} else {
+		c.Tell(d.w.asker, &handedBack{
+			reply: &messages.HandedBack{HandBack: d.w.HandBack, Failure: messages.FailureOf(d.err)},
+			batch: d.w.batch, index: d.w.index, epoch: d.w.epoch,
+		})
+	}
 	a.record(d)
 	a.send(c)
 }

@@ -13,6 +13,9 @@ type subscriptions struct {
 	specs []*SubscriptionSpec
 	// data is the group's part of a heartbeat.
 	data *messages.GroupData
+	// watched are the topics whose routes are looked after, with how they are pulled: those of the heartbeat, or, of a group whose
+	// program chose its queues itself, those of the queues.
+	watched []*messages.Subscription
 	// revision numbers the states, from 1.
 	revision int64
 	// version is the highest that any subscription of the group has had.
@@ -32,18 +35,22 @@ type subscriptionsChanged struct{ to *subscriptions }
 // topicLeft says that the last queue of a topic that was given up has ended.
 type topicLeft struct{ topic string }
 
-// newSubscriptions gives the state of the start; the retry topic is subscribed to as Java does: not when broadcasting.
+// newSubscriptions gives the state of the start; the retry topic is subscribed to as Java does: not when broadcasting, and not by
+// pull groups.
 func newSubscriptions(spec *GroupSpec) *subscriptions {
 	s := &subscriptions{
 		specs: spec.Subscriptions, revision: 1,
-		data: &messages.GroupData{Group: spec.Name, Model: spec.model(), ConsumeFrom: spec.Start.From},
+		data: &messages.GroupData{Group: spec.Name, Model: spec.model(), ConsumeFrom: spec.Start.From, Active: spec.Poll != nil},
 	}
 	for _, sub := range spec.Subscriptions {
-		s.data.Subscriptions = append(s.data.Subscriptions, sub.Subscription)
+		s.watched = append(s.watched, sub.Subscription)
 		s.version = max(s.version, sub.Subscription.GetVersion())
 	}
-	if !spec.broadcasts() {
-		s.data.Subscriptions = append(s.data.Subscriptions, retrySubscription(spec.Name, s.version))
+	if spec.retries() {
+		s.watched = append(s.watched, retrySubscription(spec.Name, s.version))
+	}
+	if spec.Poll == nil || spec.Poll.Assigned == nil {
+		s.data.Subscriptions = s.watched
 	}
 	return s
 }
@@ -60,7 +67,7 @@ func (s *subscriptions) of(topic string) *SubscriptionSpec {
 func (s *subscriptions) with(m *ChangeSubscription) *subscriptions {
 	next := &subscriptions{revision: s.revision + 1, version: s.version, data: proto.CloneOf(s.data)}
 	next.specs = slices.DeleteFunc(slices.Clone(s.specs), func(sub *SubscriptionSpec) bool { return sub.Topic == m.Topic })
-	next.data.Subscriptions = slices.DeleteFunc(slices.Clone(s.data.GetSubscriptions()),
+	next.watched = slices.DeleteFunc(slices.Clone(s.watched),
 		func(sub *messages.Subscription) bool { return sub.GetTopic() == m.Topic })
 	if m.Spec != nil {
 		spec := *m.Spec
@@ -68,7 +75,39 @@ func (s *subscriptions) with(m *ChangeSubscription) *subscriptions {
 		next.version = max(s.version+1, spec.Subscription.GetVersion())
 		spec.Subscription.Version = next.version
 		next.specs = append(next.specs, &spec)
-		next.data.Subscriptions = append(next.data.Subscriptions, spec.Subscription)
+		next.watched = append(next.watched, spec.Subscription)
+	}
+	next.data.Subscriptions = next.watched
+	return next
+}
+
+// AssignQueues makes a pull group consume these queues, whoever else does. Tell it to the group's actor (Client.Tell).
+type AssignQueues struct {
+	Queues []messages.QueueKey
+	// Kind and Expression are the filter.
+	Kind       messages.FilterKind
+	Expression string
+	Tags       []string
+}
+
+// choosing gives the state in which a program has chosen its queues. Brokers hear of no subscription: other members would take
+// it that queues fall to this one (DefaultLitePullConsumerImpl.assign). A topic whose filter stays keeps its version, and so its queues.
+func (s *subscriptions) choosing(m *AssignQueues) *subscriptions {
+	next := &subscriptions{revision: s.revision + 1, version: s.version, data: proto.CloneOf(s.data)}
+	next.data.Subscriptions = nil
+	for _, key := range m.Queues {
+		if next.of(key.Topic) != nil {
+			continue
+		}
+		spec := s.of(key.Topic)
+		if spec == nil || spec.Subscription.GetKind() != m.Kind || spec.Subscription.GetExpression() != m.Expression {
+			next.version++
+			spec = &SubscriptionSpec{Topic: key.Topic, Subscription: &messages.Subscription{
+				Topic: key.Topic, Kind: m.Kind, Expression: m.Expression, Tags: m.Tags, Version: next.version,
+			}}
+		}
+		next.specs = append(next.specs, spec)
+		next.watched = append(next.watched, spec.Subscription)
 	}
 	return next
 }

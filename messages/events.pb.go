@@ -97,6 +97,10 @@ const (
 	// The pulls of a queue were held back for lack of room and have gone on for a second. count says how many were, delay_millis
 	// from when to when. The queue's end ends this, too, and is told as QUEUE_REVOKING.
 	EventKind_EVENT_KIND_PULL_RESUMED EventKind = 50
+	// Directive: the program put a queue of its pull group at another offset.
+	EventKind_EVENT_KIND_OFFSET_SOUGHT EventKind = 51
+	// A queue of a pull group was given up while count batches of it were polled and not finished: they are delivered again.
+	EventKind_EVENT_KIND_BATCHES_UNFINISHED EventKind = 52
 )
 
 // Enum value maps for EventKind.
@@ -152,6 +156,8 @@ var (
 		48: "EVENT_KIND_SUBSCRIBED",
 		49: "EVENT_KIND_UNSUBSCRIBED",
 		50: "EVENT_KIND_PULL_RESUMED",
+		51: "EVENT_KIND_OFFSET_SOUGHT",
+		52: "EVENT_KIND_BATCHES_UNFINISHED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":           0,
@@ -204,6 +210,8 @@ var (
 		"EVENT_KIND_SUBSCRIBED":            48,
 		"EVENT_KIND_UNSUBSCRIBED":          49,
 		"EVENT_KIND_PULL_RESUMED":          50,
+		"EVENT_KIND_OFFSET_SOUGHT":         51,
+		"EVENT_KIND_BATCHES_UNFINISHED":    52,
 	}
 )
 
@@ -417,7 +425,7 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	"\afailure\x18\r \x01(\v2\x12.troupe.v1.FailureR\afailure\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x0e \x01(\tR\tmessageId\x12\x14\n" +
-	"\x05stack\x18\x0f \x01(\tR\x05stack*\xa6\f\n" +
+	"\x05stack\x18\x0f \x01(\tR\x05stack*\xe7\f\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19EVENT_KIND_CLIENT_STARTED\x10\x01\x12\x1e\n" +
@@ -469,7 +477,9 @@ const file_troupe_v1_events_proto_rawDesc = "" +
 	" EVENT_KIND_SUBSCRIPTION_REJECTED\x10/\x12\x19\n" +
 	"\x15EVENT_KIND_SUBSCRIBED\x100\x12\x1b\n" +
 	"\x17EVENT_KIND_UNSUBSCRIBED\x101\x12\x1b\n" +
-	"\x17EVENT_KIND_PULL_RESUMED\x102\"\x04\b#\x10#B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
+	"\x17EVENT_KIND_PULL_RESUMED\x102\x12\x1c\n" +
+	"\x18EVENT_KIND_OFFSET_SOUGHT\x103\x12!\n" +
+	"\x1dEVENT_KIND_BATCHES_UNFINISHED\x104\"\x04\b#\x10#B/Z-github.com/troupe-mq/troupe/messages;messagesb\x06proto3"
 
 var (
 	file_troupe_v1_events_proto_rawDescOnce sync.Once

@@ -751,7 +751,12 @@ type StartAt struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Offset int64                  `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
 	// Number of the order, which the answer repeats.
-	Order         int64 `protobuf:"varint,2,opt,name=order,proto3" json:"order,omitempty"`
+	Order int64 `protobuf:"varint,2,opt,name=order,proto3" json:"order,omitempty"`
+	// Whether what is committed stays as it is until something behind the offset is finished: the caller of a pull group has only
+	// moved where it reads.
+	Hold bool `protobuf:"varint,3,opt,name=hold,proto3" json:"hold,omitempty"`
+	// Whether batches below the offset that were handed out can still be finished.
+	Earlier       bool `protobuf:"varint,4,opt,name=earlier,proto3" json:"earlier,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -798,6 +803,20 @@ func (x *StartAt) GetOrder() int64 {
 		return x.Order
 	}
 	return 0
+}
+
+func (x *StartAt) GetHold() bool {
+	if x != nil {
+		return x.Hold
+	}
+	return false
+}
+
+func (x *StartAt) GetEarlier() bool {
+	if x != nil {
+		return x.Earlier
+	}
+	return false
 }
 
 // Discarded answers StartAt: from now on nothing of what was cached before can be committed.
@@ -1073,10 +1092,12 @@ const file_troupe_v1_queue_proto_rawDesc = "" +
 	"\tcancelled\x18\x01 \x01(\bR\tcancelled\"E\n" +
 	"\aDrained\x12\x1c\n" +
 	"\tcommitted\x18\x01 \x01(\x03R\tcommitted\x12\x1c\n" +
-	"\tabandoned\x18\x02 \x01(\x03R\tabandoned\"7\n" +
+	"\tabandoned\x18\x02 \x01(\x03R\tabandoned\"e\n" +
 	"\aStartAt\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x14\n" +
-	"\x05order\x18\x02 \x01(\x03R\x05order\"9\n" +
+	"\x05order\x18\x02 \x01(\x03R\x05order\x12\x12\n" +
+	"\x04hold\x18\x03 \x01(\bR\x04hold\x12\x18\n" +
+	"\aearlier\x18\x04 \x01(\bR\aearlier\"9\n" +
 	"\tDiscarded\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x14\n" +
 	"\x05order\x18\x02 \x01(\x03R\x05order\"%\n" +

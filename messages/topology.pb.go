@@ -545,8 +545,10 @@ type GroupFacts struct {
 	Workers         int32                  `protobuf:"varint,5,opt,name=workers,proto3" json:"workers,omitempty"`
 	WorkersBusy     int32                  `protobuf:"varint,6,opt,name=workers_busy,json=workersBusy,proto3" json:"workers_busy,omitempty"`
 	RetriesInFlight int64                  `protobuf:"varint,7,opt,name=retries_in_flight,json=retriesInFlight,proto3" json:"retries_in_flight,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Of pull groups only.
+	Polls         *PollFacts `protobuf:"bytes,8,opt,name=polls,proto3" json:"polls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GroupFacts) Reset() {
@@ -628,6 +630,103 @@ func (x *GroupFacts) GetRetriesInFlight() int64 {
 	return 0
 }
 
+func (x *GroupFacts) GetPolls() *PollFacts {
+	if x != nil {
+		return x.Polls
+	}
+	return nil
+}
+
+// PollFacts is what goes on between a pull group and its caller.
+type PollFacts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Callers that wait in Poll now.
+	Waiting int32 `protobuf:"varint,1,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Messages that wait to be polled, and the queues that have some.
+	Messages int64 `protobuf:"varint,2,opt,name=messages,proto3" json:"messages,omitempty"`
+	Queues   int32 `protobuf:"varint,3,opt,name=queues,proto3" json:"queues,omitempty"`
+	// Batches that were polled and are not finished.
+	Unfinished int64 `protobuf:"varint,4,opt,name=unfinished,proto3" json:"unfinished,omitempty"`
+	// When a Poll returned something last, milliseconds since the epoch; 0 if none did.
+	LastPollAt int64 `protobuf:"varint,5,opt,name=last_poll_at,json=lastPollAt,proto3" json:"last_poll_at,omitempty"`
+	// Whether the next Poll finishes what the last one returned.
+	AutoCommit    bool `protobuf:"varint,6,opt,name=auto_commit,json=autoCommit,proto3" json:"auto_commit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PollFacts) Reset() {
+	*x = PollFacts{}
+	mi := &file_troupe_v1_topology_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PollFacts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PollFacts) ProtoMessage() {}
+
+func (x *PollFacts) ProtoReflect() protoreflect.Message {
+	mi := &file_troupe_v1_topology_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PollFacts.ProtoReflect.Descriptor instead.
+func (*PollFacts) Descriptor() ([]byte, []int) {
+	return file_troupe_v1_topology_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PollFacts) GetWaiting() int32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *PollFacts) GetMessages() int64 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
+func (x *PollFacts) GetQueues() int32 {
+	if x != nil {
+		return x.Queues
+	}
+	return 0
+}
+
+func (x *PollFacts) GetUnfinished() int64 {
+	if x != nil {
+		return x.Unfinished
+	}
+	return 0
+}
+
+func (x *PollFacts) GetLastPollAt() int64 {
+	if x != nil {
+		return x.LastPollAt
+	}
+	return 0
+}
+
+func (x *PollFacts) GetAutoCommit() bool {
+	if x != nil {
+		return x.AutoCommit
+	}
+	return false
+}
+
 // QueueFacts is the state of one assigned queue.
 type QueueFacts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -662,13 +761,17 @@ type QueueFacts struct {
 	Locked bool `protobuf:"varint,21,opt,name=locked,proto3" json:"locked,omitempty"`
 	// Failed attempts of the message at which an orderly queue is suspended; 0 if it is not.
 	SuspendedAttempts int32 `protobuf:"varint,22,opt,name=suspended_attempts,json=suspendedAttempts,proto3" json:"suspended_attempts,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Of pull groups: where the next Poll from the queue continues.
+	Position int64 `protobuf:"varint,23,opt,name=position,proto3" json:"position,omitempty"`
+	// Of pull groups: batches that were polled and are not finished.
+	Unfinished    int64 `protobuf:"varint,24,opt,name=unfinished,proto3" json:"unfinished,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueueFacts) Reset() {
 	*x = QueueFacts{}
-	mi := &file_troupe_v1_topology_proto_msgTypes[6]
+	mi := &file_troupe_v1_topology_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -680,7 +783,7 @@ func (x *QueueFacts) String() string {
 func (*QueueFacts) ProtoMessage() {}
 
 func (x *QueueFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_topology_proto_msgTypes[6]
+	mi := &file_troupe_v1_topology_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -693,7 +796,7 @@ func (x *QueueFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueFacts.ProtoReflect.Descriptor instead.
 func (*QueueFacts) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_topology_proto_rawDescGZIP(), []int{6}
+	return file_troupe_v1_topology_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *QueueFacts) GetQueue() *Queue {
@@ -850,6 +953,20 @@ func (x *QueueFacts) GetSuspendedAttempts() int32 {
 	return 0
 }
 
+func (x *QueueFacts) GetPosition() int64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *QueueFacts) GetUnfinished() int64 {
+	if x != nil {
+		return x.Unfinished
+	}
+	return 0
+}
+
 // ConnectionFacts is one connection.
 type ConnectionFacts struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -864,7 +981,7 @@ type ConnectionFacts struct {
 
 func (x *ConnectionFacts) Reset() {
 	*x = ConnectionFacts{}
-	mi := &file_troupe_v1_topology_proto_msgTypes[7]
+	mi := &file_troupe_v1_topology_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +993,7 @@ func (x *ConnectionFacts) String() string {
 func (*ConnectionFacts) ProtoMessage() {}
 
 func (x *ConnectionFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_troupe_v1_topology_proto_msgTypes[7]
+	mi := &file_troupe_v1_topology_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1006,7 @@ func (x *ConnectionFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectionFacts.ProtoReflect.Descriptor instead.
 func (*ConnectionFacts) Descriptor() ([]byte, []int) {
-	return file_troupe_v1_topology_proto_rawDescGZIP(), []int{7}
+	return file_troupe_v1_topology_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ConnectionFacts) GetAddress() string {
@@ -976,7 +1093,7 @@ const file_troupe_v1_topology_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
 	"\x05stack\x18\x03 \x01(\tR\x05stack\x12\x0e\n" +
-	"\x02at\x18\x04 \x01(\x03R\x02at\"\xea\x01\n" +
+	"\x02at\x18\x04 \x01(\x03R\x02at\"\x96\x02\n" +
 	"\n" +
 	"GroupFacts\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x14\n" +
@@ -985,7 +1102,19 @@ const file_troupe_v1_topology_proto_rawDesc = "" +
 	"\amembers\x18\x04 \x03(\tR\amembers\x12\x18\n" +
 	"\aworkers\x18\x05 \x01(\x05R\aworkers\x12!\n" +
 	"\fworkers_busy\x18\x06 \x01(\x05R\vworkersBusy\x12*\n" +
-	"\x11retries_in_flight\x18\a \x01(\x03R\x0fretriesInFlight\"\x94\x06\n" +
+	"\x11retries_in_flight\x18\a \x01(\x03R\x0fretriesInFlight\x12*\n" +
+	"\x05polls\x18\b \x01(\v2\x14.troupe.v1.PollFactsR\x05polls\"\xbc\x01\n" +
+	"\tPollFacts\x12\x18\n" +
+	"\awaiting\x18\x01 \x01(\x05R\awaiting\x12\x1a\n" +
+	"\bmessages\x18\x02 \x01(\x03R\bmessages\x12\x16\n" +
+	"\x06queues\x18\x03 \x01(\x05R\x06queues\x12\x1e\n" +
+	"\n" +
+	"unfinished\x18\x04 \x01(\x03R\n" +
+	"unfinished\x12 \n" +
+	"\flast_poll_at\x18\x05 \x01(\x03R\n" +
+	"lastPollAt\x12\x1f\n" +
+	"\vauto_commit\x18\x06 \x01(\bR\n" +
+	"autoCommit\"\xd0\x06\n" +
 	"\n" +
 	"QueueFacts\x12&\n" +
 	"\x05queue\x18\x01 \x01(\v2\x10.troupe.v1.QueueR\x05queue\x12\x14\n" +
@@ -1012,7 +1141,11 @@ const file_troupe_v1_topology_proto_rawDesc = "" +
 	"\x06failed\x18\x13 \x01(\x03R\x06failed\x12(\n" +
 	"\x10last_consumed_at\x18\x14 \x01(\x03R\x0elastConsumedAt\x12\x16\n" +
 	"\x06locked\x18\x15 \x01(\bR\x06locked\x12-\n" +
-	"\x12suspended_attempts\x18\x16 \x01(\x05R\x11suspendedAttempts\"\x88\x01\n" +
+	"\x12suspended_attempts\x18\x16 \x01(\x05R\x11suspendedAttempts\x12\x1a\n" +
+	"\bposition\x18\x17 \x01(\x03R\bposition\x12\x1e\n" +
+	"\n" +
+	"unfinished\x18\x18 \x01(\x03R\n" +
+	"unfinished\"\x88\x01\n" +
 	"\x0fConnectionFacts\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x0e\n" +
@@ -1042,7 +1175,7 @@ func file_troupe_v1_topology_proto_rawDescGZIP() []byte {
 }
 
 var file_troupe_v1_topology_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_troupe_v1_topology_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_troupe_v1_topology_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_troupe_v1_topology_proto_goTypes = []any{
 	(ActorState)(0),         // 0: troupe.v1.ActorState
 	(*Topology)(nil),        // 1: troupe.v1.Topology
@@ -1051,27 +1184,29 @@ var file_troupe_v1_topology_proto_goTypes = []any{
 	(*Fact)(nil),            // 4: troupe.v1.Fact
 	(*ActorFailure)(nil),    // 5: troupe.v1.ActorFailure
 	(*GroupFacts)(nil),      // 6: troupe.v1.GroupFacts
-	(*QueueFacts)(nil),      // 7: troupe.v1.QueueFacts
-	(*ConnectionFacts)(nil), // 8: troupe.v1.ConnectionFacts
-	nil,                     // 9: troupe.v1.Topology.DirectivesEntry
-	(*Queue)(nil),           // 10: troupe.v1.Queue
+	(*PollFacts)(nil),       // 7: troupe.v1.PollFacts
+	(*QueueFacts)(nil),      // 8: troupe.v1.QueueFacts
+	(*ConnectionFacts)(nil), // 9: troupe.v1.ConnectionFacts
+	nil,                     // 10: troupe.v1.Topology.DirectivesEntry
+	(*Queue)(nil),           // 11: troupe.v1.Queue
 }
 var file_troupe_v1_topology_proto_depIdxs = []int32{
 	2,  // 0: troupe.v1.Topology.actors:type_name -> troupe.v1.ActorSnapshot
 	6,  // 1: troupe.v1.Topology.groups:type_name -> troupe.v1.GroupFacts
-	8,  // 2: troupe.v1.Topology.connections:type_name -> troupe.v1.ConnectionFacts
-	9,  // 3: troupe.v1.Topology.directives:type_name -> troupe.v1.Topology.DirectivesEntry
+	9,  // 2: troupe.v1.Topology.connections:type_name -> troupe.v1.ConnectionFacts
+	10, // 3: troupe.v1.Topology.directives:type_name -> troupe.v1.Topology.DirectivesEntry
 	0,  // 4: troupe.v1.ActorSnapshot.state:type_name -> troupe.v1.ActorState
 	3,  // 5: troupe.v1.ActorSnapshot.counts:type_name -> troupe.v1.MessageCount
 	5,  // 6: troupe.v1.ActorSnapshot.last_failure:type_name -> troupe.v1.ActorFailure
 	4,  // 7: troupe.v1.ActorSnapshot.facts:type_name -> troupe.v1.Fact
-	7,  // 8: troupe.v1.GroupFacts.queues:type_name -> troupe.v1.QueueFacts
-	10, // 9: troupe.v1.QueueFacts.queue:type_name -> troupe.v1.Queue
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	8,  // 8: troupe.v1.GroupFacts.queues:type_name -> troupe.v1.QueueFacts
+	7,  // 9: troupe.v1.GroupFacts.polls:type_name -> troupe.v1.PollFacts
+	11, // 10: troupe.v1.QueueFacts.queue:type_name -> troupe.v1.Queue
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_troupe_v1_topology_proto_init() }
@@ -1086,7 +1221,7 @@ func file_troupe_v1_topology_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_troupe_v1_topology_proto_rawDesc), len(file_troupe_v1_topology_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -24,6 +24,8 @@ func (r *Runtime) Broadcast(name string, cfg BroadcastConfig) *BroadcastGroup {
 	return g
 }
 
+func (g *BroadcastGroup) offsets() OffsetStore { return g.config.Offsets }
+
 func (g *BroadcastGroup) check(f *faults) {
 	g.config.check(g.name, f)
 	g.checkTopics(f)
@@ -45,13 +47,13 @@ func (g *BroadcastGroup) spec(version int64) *actors.GroupSpec {
 func (r *Runtime) openOffsets(ctx context.Context, spec actors.ClientSpec) error {
 	var failures []error
 	for i, g := range r.groups { // which nobody changes during a start
-		b, ok := g.(*BroadcastGroup)
-		if !ok {
+		keeper, ok := g.(interface{ offsets() OffsetStore })
+		if !ok || keeper.offsets() == nil {
 			continue
 		}
-		table, err := b.config.Offsets.Open(ctx, b.name)
+		table, err := keeper.offsets().Open(ctx, g.groupName())
 		if err != nil {
-			failures = append(failures, fmt.Errorf("group %s: %w", b.name, err))
+			failures = append(failures, fmt.Errorf("group %s: %w", g.groupName(), err))
 			continue
 		}
 		spec.Groups[i].Broadcast.Offsets = table

@@ -28,6 +28,19 @@ var (
 	ErrRejected = actors.ErrRejected
 	// ErrClosed: the Runtime was shut down.
 	ErrClosed = actors.ErrClosed
+	// ErrPolling: another Poll of a pull group that commits by itself is under way. Poll from one goroutine, or set ManualCommit.
+	ErrPolling = actors.ErrPolling
+	// ErrBatchOutdated: the batch's queue was put at another offset, by Seek, Rewind or an administrator, after the batch was polled.
+	ErrBatchOutdated = actors.ErrBatchOutdated
+	// ErrNotAssigned: the queue is not this member's.
+	ErrNotAssigned = actors.ErrNotAssigned
+	// ErrNoOffset: the group has no offset of the queue.
+	ErrNoOffset = messages.ErrNoOffset
+	// ErrNotSubscribed: Poll of a pull group that neither subscribes to a topic nor has queues assigned.
+	ErrNotSubscribed = errors.New("nothing to poll: call Subscribe or Assign first")
+	// ErrAssigned and ErrSubscribed: a pull group either subscribes or assigns.
+	ErrAssigned   = errors.New("queues are assigned: a pull group that assigns does not subscribe; declare another group")
+	ErrSubscribed = errors.New("topics are subscribed to: a pull group that subscribes does not assign; declare another group")
 	// ErrNotStarted: the Runtime has not been started yet.
 	ErrNotStarted = errors.New("not started: call Start or Run first")
 	// ErrStarted: the Runtime has been started; groups and handlers are declared before.

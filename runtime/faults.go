@@ -27,6 +27,12 @@ func (f *faults) duration(field string, v, least, most time.Duration) {
 	}
 }
 
+func (f *faults) offset(field string, v int64) {
+	if v < 0 {
+		f.add(field, v, "must not be negative")
+	}
+}
+
 func (f *faults) handlerTimeout(field string, v time.Duration) {
 	if v != NoTimeout {
 		f.duration(field, v, time.Millisecond, 24*time.Hour)

@@ -34,6 +34,8 @@ type topicHandler struct {
 	one    Handler
 	batch  BatchHandler
 	max    int
+	// listen says that the topic's queues are shared out and not pulled.
+	listen bool
 }
 
 func (g *group) groupName() string { return g.name }
@@ -111,10 +113,15 @@ func (g *group) resubscribe(t *topicHandler) error {
 	if err := f.err(); err != nil {
 		return err
 	}
-	topics := slices.DeleteFunc(slices.Clone(g.topics), func(o *topicHandler) bool { return o.topic == t.topic })
-	g.topics = append(topics, t)
+	g.replace(t)
 	r.client.Tell(g.name, &actors.ChangeSubscription{Topic: t.topic, Spec: g.subscription(t, time.Now().UnixMilli())})
 	return nil
+}
+
+// replace notes a topic in place of what was noted of it. Call it with the Runtime's lock held.
+func (g *group) replace(t *topicHandler) {
+	topics := slices.DeleteFunc(slices.Clone(g.topics), func(o *topicHandler) bool { return o.topic == t.topic })
+	g.topics = append(topics, t)
 }
 
 // Use wraps the group's handlers; the first middleware given is the outermost. Batch handlers are not wrapped. Must be called
@@ -176,14 +183,20 @@ func (g *group) checkTopics(f *faults) {
 
 func (g *group) checkTopic(t *topicHandler, f *faults) {
 	field := "group " + g.name + ": topic"
-	f.topic(field, t.topic)
-	if t.filter.fault != "" {
-		f.add(field+" "+t.topic+": filter", t.filter.value(), t.filter.fault)
-	}
+	g.checkSubscription(t, f)
 	if t.one == nil && t.batch == nil {
 		f.add(field+" "+t.topic+": handler", nil, "must not be nil")
 	}
 	f.number(field+" "+t.topic+": batch size", t.max, 1, 1024)
+}
+
+// checkSubscription adds what is wrong with topic and filter.
+func (g *group) checkSubscription(t *topicHandler, f *faults) {
+	field := "group " + g.name + ": topic"
+	f.topic(field, t.topic)
+	if t.filter.fault != "" {
+		f.add(field+" "+t.topic+": filter", t.filter.value(), t.filter.fault)
+	}
 }
 
 // subscriptions are the topics with their handlers in their middleware.
@@ -198,6 +211,7 @@ func (g *group) subscriptions(version int64) []*actors.SubscriptionSpec {
 func (g *group) subscription(t *topicHandler, version int64) *actors.SubscriptionSpec {
 	sub := &actors.SubscriptionSpec{
 		Topic: t.topic, Subscription: t.filter.subscription(t.topic, version), Batch: t.batch, BatchMax: t.max,
+		Listen: t.listen,
 	}
 	if t.one != nil {
 		h := t.one

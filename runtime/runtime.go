@@ -221,6 +221,7 @@ func (r *Runtime) Shutdown(ctx context.Context) error {
 	client := r.client
 	r.mu.Unlock()
 
+	r.endSchedules(ctx)
 	report := client.Stop(ctx, r.config.DrainTimeout)
 	memberships.leave(r.config.ClientID, r.groupNames())
 	r.mu.Lock()
@@ -232,6 +233,17 @@ func (r *Runtime) Shutdown(ctx context.Context) error {
 	r.headroom.end()
 	close(r.done)
 	return r.err
+}
+
+// endSchedules lets the tasks of pull groups end before what they stand on goes.
+func (r *Runtime) endSchedules(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, r.config.DrainTimeout)
+	defer cancel()
+	for _, g := range r.groups { // which nobody changes any more
+		if pull, ok := g.(*PullGroup); ok {
+			pull.schedule.end(ctx)
+		}
+	}
 }
 
 // Done is closed when the Runtime has been shut down; then Err gives the outcome.
@@ -263,6 +275,14 @@ func (r *Runtime) whileRunning() error {
 	default:
 		return ErrNotStarted
 	}
+}
+
+// declaringOrRunning tells whether the client runs, before the start and after it; else why neither is so. Call it with the lock held.
+func (r *Runtime) declaringOrRunning() (running bool, err error) {
+	if r.state == declaring {
+		return false, nil
+	}
+	return true, r.whileRunning()
 }
 
 func (r *Runtime) running() *actors.Client {
