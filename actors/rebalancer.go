@@ -146,6 +146,9 @@ func (a *Rebalancer) start(c *kit.Context) {
 		c.Tell(a.group.routes, &messages.WatchTopic{Topic: sub.GetTopic()})
 	}
 	c.After(a.env.Periods.Rebalance, &messages.RebalanceTick{})
+	if len(a.topics) == 0 {
+		a.reportReadiness(c) // a pull group that begins with nothing has nothing to wait for
+	}
 }
 
 // refreshRetryTopic looks for the group's retry topic: its first heartbeat creates it.

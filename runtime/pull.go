@@ -134,7 +134,10 @@ func (g *PullGroup) idle() bool {
 // door is the way to the group while it runs.
 func (g *PullGroup) door() (*actors.PollGroup, error) {
 	if client := g.group.runtime.running(); client != nil {
-		return client.PollGroup(g.group.name), nil
+		if door := client.PollGroup(g.group.name); door != nil {
+			return door, nil
+		}
+		return nil, ErrStarted // declared too late
 	}
 	return nil, g.group.runtime.whyNotRunning()
 }

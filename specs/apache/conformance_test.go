@@ -35,6 +35,8 @@ var _ = onEveryVersion("A Runtime", func(v apachebroker.Version, cluster func(co
 	Describe("a message body", func() { conformance.Bodies(shared) })
 	Describe("what tools ask of a member", func() { conformance.Asking(shared) })
 	Describe("a publisher", func() { conformance.Publishing(shared) })
+	Describe("a pull group that polls", func() { conformance.Polling(shared) })
+	Describe("a pull group that pulls by hand", func() { conformance.PullingByHand(shared) })
 	Describe("an orderly group", func() { conformance.Ordering(shared) })
 	Describe("a queue that is handed over", func() { conformance.HandingOver(shared, 3) })
 	Describe("the subscriptions of a group", func() { conformance.Subscribing(shared) })

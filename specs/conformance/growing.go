@@ -33,6 +33,7 @@ func Growing(cluster func(ctx context.Context) Cluster) {
 				b.publish(ctx, p, n, func(_ int, m *troupe.Message) { m.Body = append([]byte{byte('a' + first), ' '}, m.Body...) })
 			}
 			rt := member()
+			Eventually(func() int { return located(rt, b.topic) }, within).Should(Equal(4), "where the queues begin is fixed after the start")
 			to(0, 40)
 			Eventually(r.distinct, within).Should(Equal(40))
 			Expect(rt.Shutdown(ctx)).To(Succeed())
@@ -57,4 +58,14 @@ func Growing(cluster func(ctx context.Context) Cluster) {
 		},
 		Entry("from their beginning", SpecTimeout(3*time.Minute), true, 80),
 		Entry("from their end, with a warning", SpecTimeout(3*time.Minute), false, 0))
+}
+
+// located counts the queues of a topic that have begun.
+func located(rt *troupe.Runtime, topic string) (n int) {
+	for _, q := range running(rt) {
+		if q.GetQueue().GetTopic() == topic {
+			n++
+		}
+	}
+	return n
 }
