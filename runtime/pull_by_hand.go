@@ -109,7 +109,8 @@ func (g *PullGroup) MaxOffset(ctx context.Context, q *Queue) (int64, error) {
 	return door.MaxOffset(ctx, q)
 }
 
-// OffsetAt asks for the offset of the first message that was stored at or after a time (searchOffset, offsetForTimestamp).
+// OffsetAt asks for the offset of the first message that was stored at or after a time; brokers of 4.x give the one nearest in time
+// (searchOffset, offsetForTimestamp).
 func (g *PullGroup) OffsetAt(ctx context.Context, q *Queue, at time.Time) (int64, error) {
 	door, err := g.door()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,7 +53,7 @@ func (b *benchmark) scenario(ctx context.Context, name string) (map[string]figur
 	}
 	var clients []string
 	for _, c := range b.clients {
-		if c != "raw" || scenario.raw {
+		if (c != "raw" || scenario.raw) && (scenario.only == nil || slices.Contains(scenario.only, c)) {
 			clients = append(clients, c)
 		}
 	}
@@ -105,8 +106,9 @@ func (b *benchmark) round(ctx context.Context, name string, clients []string, ro
 func (b *benchmark) once(ctx context.Context, scenario, client string, round int) (s sample, err error) {
 	t := task{group: b.unique("group")}
 	switch scenario {
-	case "backlog", "orderly":
+	case "backlog", "orderly", "pull", "hand":
 		t.topic, t.count, t.orderly = b.backlog, scenarios[scenario].stored(b.settings), scenario == "orderly"
+		t.pull = map[string]string{"pull": "poll", "hand": "hand"}[scenario]
 		return b.measure(ctx, client, t, nil)
 	case "join":
 		if b.leaves[client] == nil {

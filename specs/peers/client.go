@@ -28,6 +28,7 @@ type task struct {
 	latency                  bool
 	sleepEvery               int
 	orderly, member          bool
+	pull                     string
 	idle, settle             time.Duration
 }
 
@@ -70,7 +71,8 @@ func launch(ctx context.Context, bin, client string, t task) (*process, error) {
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, program), "-nameserver", t.nameServer, "-topic", t.topic, "-group", t.group,
 		"-count", strconv.Itoa(t.count), "-latency="+strconv.FormatBool(t.latency), "-sleep-every", strconv.Itoa(t.sleepEvery),
-		"-orderly="+strconv.FormatBool(t.orderly), "-member="+strconv.FormatBool(t.member), "-idle", t.idle.String(), "-settle", t.settle.String())
+		"-orderly="+strconv.FormatBool(t.orderly), "-member="+strconv.FormatBool(t.member), "-idle", t.idle.String(), "-settle", t.settle.String(),
+		"-pull", t.pull)
 	p := &process{lines: make(chan string, 16)}
 	cmd.Stderr = os.Stderr
 	if t.idle > 0 { // what a client logs is counted
@@ -127,7 +129,7 @@ func launchJava(ctx context.Context, t task) (*process, error) {
 		Args: []string{
 			t.nameServer, t.topic, t.group, strconv.Itoa(t.count), strconv.FormatBool(t.latency), strconv.Itoa(t.sleepEvery),
 			strconv.FormatBool(t.orderly), strconv.FormatBool(t.member),
-			strconv.FormatInt(t.idle.Milliseconds(), 10), strconv.FormatInt(t.settle.Milliseconds(), 10),
+			strconv.FormatInt(t.idle.Milliseconds(), 10), strconv.FormatInt(t.settle.Milliseconds(), 10), t.pull,
 		},
 	})
 	if err != nil {

@@ -31,14 +31,9 @@ func counted(v float64) float64 {
 }
 
 var columns = map[string][]column{
-	"backlog": {
-		{"msg/s", func(s sample) float64 { return s.MessagesPerSecond }, 0},
-		{"client CPU s/M", perMillion(func(s sample) float64 { return s.CPUSeconds }), 2},
-		{"broker CPU s/M", perMillion(func(s sample) float64 { return s.BrokerCPU }), 2},
-		{"allocs/msg", func(s sample) float64 { return counted(s.Mallocs) }, 2},
-		{"B/msg", func(s sample) float64 { return counted(s.Bytes) }, 0},
-		{"peak MB", func(s sample) float64 { return s.PeakMB }, 0},
-	},
+	"backlog": throughput,
+	"pull":    throughput,
+	"hand":    throughput,
 	"latency": live,
 	"slow":    live,
 	"orderly": {
@@ -57,6 +52,15 @@ var columns = map[string][]column{
 		{"goroutines or threads", func(s sample) float64 { return s.Tasks }, 0},
 		{"log lines", func(s sample) float64 { return s.LogLines }, 0},
 	},
+}
+
+var throughput = []column{
+	{"msg/s", func(s sample) float64 { return s.MessagesPerSecond }, 0},
+	{"client CPU s/M", perMillion(func(s sample) float64 { return s.CPUSeconds }), 2},
+	{"broker CPU s/M", perMillion(func(s sample) float64 { return s.BrokerCPU }), 2},
+	{"allocs/msg", func(s sample) float64 { return counted(s.Mallocs) }, 2},
+	{"B/msg", func(s sample) float64 { return counted(s.Bytes) }, 0},
+	{"peak MB", func(s sample) float64 { return s.PeakMB }, 0},
 }
 
 var change = []column{

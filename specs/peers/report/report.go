@@ -25,6 +25,8 @@ type Task struct {
 	// makes every n-th message (by the number after the time) sleep 200 ms; those ages are left out.
 	Latency    bool
 	SleepEvery int64
+	// Pull asks for a program that comes for its messages: "poll" for a managed one, "hand" for one that pulls each queue itself.
+	Pull string
 	// Orderly asks for a group that handles each queue in order.
 	Orderly bool
 	// Member prints every delivery as it happens, and leaves when standard input says so; a Count is not waited for.
@@ -42,6 +44,7 @@ func Flags() *Task {
 	flag.Int64Var(&t.Count, "count", 0, "")
 	flag.BoolVar(&t.Latency, "latency", false, "")
 	flag.Int64Var(&t.SleepEvery, "sleep-every", 0, "")
+	flag.StringVar(&t.Pull, "pull", "", "")
 	flag.BoolVar(&t.Orderly, "orderly", false, "")
 	flag.BoolVar(&t.Member, "member", false, "")
 	flag.DurationVar(&t.Idle, "idle", 0, "")

@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"log"
+	"time"
 
 	"github.com/apache/rocketmq-client-go/v2"
 	"github.com/apache/rocketmq-client-go/v2/consumer"
@@ -19,6 +20,10 @@ func main() {
 		rlog.SetLogLevel("fatal")
 	}
 	r := report.Start(t)
+	if t.Pull != "" {
+		poll(t, r)
+		return
+	}
 	c, err := rocketmq.NewPushConsumer(
 		consumer.WithNameServer([]string{t.NameServer}), consumer.WithGroupName(t.Group),
 		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset), consumer.WithConsumerOrder(t.Orderly),
@@ -47,4 +52,39 @@ func main() {
 		log.Fatal(err)
 	}
 	r.Stopped()
+}
+
+// poll is the loop of this client's pull consumer: it ends with the process.
+func poll(t *report.Task, r *report.Run) {
+	c, err := rocketmq.NewPullConsumer(
+		consumer.WithNameServer([]string{t.NameServer}), consumer.WithGroupName(t.Group),
+		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := c.Subscribe(t.Topic, consumer.MessageSelector{}); err != nil {
+		log.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		log.Fatal(err)
+	}
+	r.Ready()
+	go func() {
+		ctx := context.Background()
+		for {
+			request, err := c.Poll(ctx, time.Second)
+			if consumer.IsNoNewMsgError(err) {
+				continue
+			}
+			if err != nil {
+				log.Fatal(err)
+			}
+			for _, m := range request.GetMsgList() {
+				r.Message(m.Queue.QueueId, m.Body)
+			}
+			c.ACK(ctx, request, consumer.ConsumeSuccess)
+		}
+	}()
+	r.Wait()
 }
