@@ -194,12 +194,12 @@ func (p *PollGroup) exchange(ctx context.Context, req *messages.PullRequest) (*m
 		err   error
 	}
 	done := make(chan outcome, 1)
-	cancel := p.client.env.Link.Pull(req, func(reply *messages.PullReply, err error) { done <- outcome{reply, err} })
+	underway := p.client.env.Link.Pull(req, PullFunc(func(reply *messages.PullReply, err error) { done <- outcome{reply, err} }))
 	select {
 	case o := <-done:
 		return o.reply, o.err
 	case <-ctx.Done():
-		cancel()
+		underway.Cancel()
 		<-done // comes soon: nothing of the pull is left behind
 		return nil, ctx.Err()
 	}

@@ -23,6 +23,7 @@ type Client struct {
 	root     kit.Ref
 	refs     *clientRefs
 	contexts []*groupContext
+	doors    map[string]*PollGroup
 	view     *clientView
 
 	ready    chan struct{}
@@ -58,6 +59,7 @@ func StartClient(spec ClientSpec) (*Client, error) {
 	cl := &Client{
 		spec: spec, refs: &clientRefs{}, ready: make(chan struct{}), stopped: make(chan *messages.ClientStopped, 1),
 		notReady: make(map[string]error), rejected: make(chan struct{}), gone: make(chan struct{}),
+		doors: make(map[string]*PollGroup),
 	}
 	events := NewEvents(spec.Log, spec.Observers...)
 	cl.system = kit.New(kit.Config{Jitter: spec.Jitter, OnEvent: func(e kit.Event) { recordKernelEvent(events, e) }})
@@ -79,7 +81,11 @@ func StartClient(spec ClientSpec) (*Client, error) {
 		Memory: NewMemory(spec.MemoryLimit), Periods: spec.Periods,
 	}
 	for _, g := range spec.Groups {
-		cl.contexts = append(cl.contexts, newGroupContext(cl.env, g, spec.Trace))
+		group := newGroupContext(cl.env, g, spec.Trace)
+		cl.contexts = append(cl.contexts, group)
+		if g.Poll != nil {
+			cl.doors[g.Name] = &PollGroup{client: cl, group: group}
+		}
 	}
 	cl.view = &clientView{started: time.Now(), contexts: cl.contexts, topology: cl.Topology}
 	ready := sync.OnceFunc(func() { close(cl.ready) })
@@ -169,14 +175,10 @@ func (cl *Client) Stop(ctx context.Context, drain time.Duration) *messages.Clien
 func (cl *Client) storeByHand(ctx context.Context) (failures []string) {
 	ctx, cancel := context.WithTimeout(ctx, finalPersistTimeout)
 	defer cancel()
-	for _, g := range cl.contexts {
-		if g.polls == nil {
-			continue
-		}
-		door := &PollGroup{client: cl, group: g}
+	for name, door := range cl.doors {
 		if keys := door.ByHand(); len(keys) > 0 {
 			if err := door.Store(ctx, keys...); err != nil {
-				failures = append(failures, fmt.Sprintf("group %s, committed by hand: %v", g.spec.Name, err))
+				failures = append(failures, fmt.Sprintf("group %s, committed by hand: %v", name, err))
 			}
 		}
 	}

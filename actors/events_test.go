@@ -67,12 +67,16 @@ func (t jamming) Open(config actors.LinkConfig) (actors.Link, error) {
 type jammedLink struct{ actors.Link }
 
 // Pull pulls, but cannot be cancelled.
-func (l jammedLink) Pull(req *messages.PullRequest, done func(*messages.PullReply, error)) func() {
-	cancel := l.Link.Pull(req, done)
-	return func() {
-		cancel()
-		panic("jammed")
-	}
+func (l jammedLink) Pull(req *messages.PullRequest, done actors.PullDone) actors.PullUnderway {
+	return jammedPull{l.Link.Pull(req, done)}
+}
+
+type jammedPull struct{ actors.PullUnderway }
+
+// Cancel cancels, and fails over it.
+func (p jammedPull) Cancel() {
+	p.PullUnderway.Cancel()
+	panic("jammed")
 }
 
 // fieldsOf gives the fields that a line must have, by what its event says.

@@ -17,17 +17,10 @@ type PollGroup struct {
 }
 
 // PollGroup gives the door to a pull group; nil if there is none of that name.
-func (cl *Client) PollGroup(name string) *PollGroup {
-	for _, g := range cl.contexts {
-		if g.spec.Name == name && g.polls != nil {
-			return &PollGroup{client: cl, group: g}
-		}
-	}
-	return nil
-}
+func (cl *Client) PollGroup(name string) *PollGroup { return cl.doors[name] }
 
 // Take gives the next pull, and waits for it. Errors: ctx's, ErrPolling, ErrClosed.
-func (p *PollGroup) Take(ctx context.Context) (*pollbuffer.Handed, error) {
+func (p *PollGroup) Take(ctx context.Context) (*pollbuffer.Handed, []*messages.Message, error) {
 	return p.group.polls.Take(ctx)
 }
 

@@ -111,12 +111,28 @@ type OffsetTable interface {
 
 // PullPort pulls messages.
 type PullPort interface {
-	// Pull sends a pull (11) and returns at once. done is called exactly once, with a reply or an error, on a goroutine of the
-	// Link; it must not block. cancel gives the pull up: done is then called soon with an error.
-	Pull(req *messages.PullRequest, done func(*messages.PullReply, error)) (cancel func())
+	// Pull sends a pull (11) and returns at once. done is told exactly once, on a goroutine of the Link. Until then the request must not
+	// be changed.
+	Pull(req *messages.PullRequest, done PullDone) PullUnderway
 	// Decode turns the records of a reply into messages: one slab, bodies are sub-slices of the records. Corrupt records are
 	// reported by their queue offset (-1 if unreadable) and skipped.
 	Decode(reply *messages.PullReply, q *messages.Queue, group string) (slab []messages.Message, corrupt []CorruptRecord)
+}
+
+// PullDone is told how a pull ended: a reply or an error. It must not block.
+type PullDone interface {
+	Pulled(reply *messages.PullReply, err error)
+}
+
+// PullFunc is a PullDone that is a function.
+type PullFunc func(reply *messages.PullReply, err error)
+
+// Pulled calls the function.
+func (f PullFunc) Pulled(reply *messages.PullReply, err error) { f(reply, err) }
+
+// PullUnderway is a pull that was sent. Cancel gives it up: its PullDone is then told soon of an error.
+type PullUnderway interface {
+	Cancel()
 }
 
 // CorruptRecord is a stored message that could not be decoded.

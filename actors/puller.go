@@ -25,8 +25,9 @@ type Puller struct {
 	q        *assignment
 	consumer kit.Ref
 
-	request   int64
-	cancel    func()
+	request int64
+	// out is the outstanding pull, nil if there is none.
+	out       *outstandingPull
 	sentAt    time.Time
 	offset    int64
 	suggested int64
@@ -96,8 +97,8 @@ func (a *Puller) Receive(c *kit.Context, m kit.Message) {
 	case *flowSettled:
 		a.settled(c, m)
 	case kit.Stopping:
-		if a.cancel != nil {
-			a.cancel()
+		if a.out != nil {
+			a.out.underway.Cancel()
 		}
 	}
 }
@@ -115,7 +116,7 @@ func (a *Puller) start(c *kit.Context) {
 
 // pull sends the next pull if none is out and nothing forbids it; otherwise a timer or a Credit tries again.
 func (a *Puller) pull(c *kit.Context) {
-	if a.cancel != nil || a.illegal || a.stopping || a.q.halted.Load() {
+	if a.out != nil || a.illegal || a.stopping || a.q.halted.Load() {
 		return
 	}
 	if a.q.paused.Load() {
@@ -150,23 +151,39 @@ func (a *Puller) pull(c *kit.Context) {
 	if a.group.spec.broadcasts() || a.group.polls != nil {
 		committed = 0 // the cluster keeps no offset for this member, or the program says when it does
 	}
-	req := &messages.PullRequest{
-		Address: addr, Group: a.group.spec.Name, Queue: q, Offset: a.offset, MaxMessages: room,
-		MaxBytes: a.group.spec.PullBytes, SuspendMillis: a.group.spec.Suspend.Milliseconds(),
-		TimeoutMillis: a.group.spec.PullTimeout.Milliseconds(), SubscriptionVersion: a.q.subscription.GetVersion(),
-		Kind: a.q.subscription.GetKind(), CommitOffset: committed,
-		// Only a master keeps offsets; a slave would pass them off as its own.
-		Commit: id == masterID && committed > 0,
-	}
+	a.out = &outstandingPull{self: c.Self()}
+	a.out.answered.Request = a.request
+	req := &a.out.request
+	req.Address, req.Group, req.Queue, req.Offset = addr, a.group.spec.Name, q, a.offset
+	req.MaxMessages, req.MaxBytes = room, a.group.spec.PullBytes
+	req.SuspendMillis, req.TimeoutMillis = a.group.spec.Suspend.Milliseconds(), a.group.spec.PullTimeout.Milliseconds()
+	req.SubscriptionVersion, req.Kind = a.q.subscription.GetVersion(), a.q.subscription.GetKind()
+	// Only a master keeps offsets; a slave would pass them off as its own.
+	req.CommitOffset, req.Commit = committed, id == masterID && committed > 0
 	if a.group.spec.CarrySubscription {
 		req.Subscription = a.q.subscription
 	}
 	a.q.status.address.set(addr)
 	a.q.status.lastPull.Store(a.sentAt.UnixMilli())
-	self, request := c.Self(), a.request
-	a.cancel = a.env.Link.Pull(req, func(reply *messages.PullReply, err error) {
-		self.Tell(&messages.PullAnswered{Request: request, Reply: reply, Failure: messages.FailureOf(err)})
-	})
+	out := a.out
+	a.out = nil // should the Link panic, nothing is out
+	out.underway = a.env.Link.Pull(req, out)
+	a.out = out
+}
+
+// outstandingPull is a pull on its way, and the messages that come of it: one allocation for all.
+type outstandingPull struct {
+	self     kit.Ref
+	underway PullUnderway
+	request  messages.PullRequest
+	answered messages.PullAnswered
+	pulled   messages.Pulled
+}
+
+// Pulled tells the Puller.
+func (o *outstandingPull) Pulled(reply *messages.PullReply, err error) {
+	o.answered.Reply, o.answered.Failure = reply, messages.FailureOf(err)
+	o.self.Tell(&o.answered)
 }
 
 // target chooses the member of the broker set to ask: the one that the last answer suggested, unless it could not be reached a
@@ -183,10 +200,11 @@ func (a *Puller) target() (address string, id int64, ok bool) {
 }
 
 func (a *Puller) answered(c *kit.Context, m *messages.PullAnswered) {
-	if m.GetRequest() != a.request || a.cancel == nil {
+	if m.GetRequest() != a.request || a.out == nil {
 		return
 	}
-	a.cancel = nil
+	out := a.out
+	a.out = nil
 	if a.stopping {
 		c.StopSelf()
 		return
@@ -222,7 +240,8 @@ func (a *Puller) answered(c *kit.Context, m *messages.PullAnswered) {
 			}
 		}
 		a.q.handOver(next, int64(len(reply.GetRecords())), next-a.offset)
-		a.passOn(c, &messages.Pulled{Offset: a.offset, Reply: reply})
+		out.pulled.Offset, out.pulled.Reply = a.offset, reply
+		a.passOn(c, &out.pulled)
 	case time.Since(a.sentAt) < heldAtLeast && a.group.spec.Suspend > heldAtLeast:
 		a.empties++
 		a.wait(c, waitEmpty, backOff(20*time.Millisecond, time.Second, a.empties), nil)
@@ -323,11 +342,11 @@ func (a *Puller) settled(c *kit.Context, m *flowSettled) {
 
 func (a *Puller) stop(c *kit.Context) {
 	a.stopping = true
-	if a.cancel == nil {
+	if a.out == nil {
 		c.StopSelf()
 		return
 	}
-	a.cancel() // its end comes as PullAnswered
+	a.out.underway.Cancel() // its end comes as PullAnswered
 }
 
 // avoidance remembers the address that could not be reached last, and for how long to ask another one instead.

@@ -46,11 +46,11 @@ func (g *PullGroup) Poll(ctx context.Context) (Batch, error) {
 	if g.idle() {
 		return Batch{}, ErrNotSubscribed
 	}
-	h, err := door.Take(ctx)
+	h, ms, err := door.Take(ctx)
 	if err != nil {
 		return Batch{}, err
 	}
-	return Batch{Queue: h.Queue(), Messages: h.Messages(), handed: h}, nil
+	return Batch{Queue: h.Queue(), Messages: ms, handed: h}, nil
 }
 
 // Batches polls for ever. It ends without an error when ctx ends or the Runtime is shut down, and after any other error, which it

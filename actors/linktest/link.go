@@ -152,7 +152,13 @@ func (l *link) OffsetAt(ctx context.Context, address string, q *messages.Queue, 
 	return l.offset(ctx, OffsetAt, address, "", q, func(s *storedQueue) (int64, error) { return s.min, nil })
 }
 
-func (l *link) Pull(req *messages.PullRequest, done func(*messages.PullReply, error)) (cancel func()) {
+// cancelPull is a pull of a scripted Link that is under way.
+type cancelPull func()
+
+// Cancel gives it up.
+func (f cancelPull) Cancel() { f() }
+
+func (l *link) Pull(req *messages.PullRequest, done actors.PullDone) actors.PullUnderway {
 	key := req.GetQueue().Key()
 	recorded, a := l.begin(Call{
 		Op: Pull, Address: req.GetAddress(), Group: req.GetGroup(), Topic: key.Topic, Queue: key, Offset: req.GetOffset(), Request: req,
@@ -170,12 +176,12 @@ func (l *link) Pull(req *messages.PullRequest, done func(*messages.PullReply, er
 			reply, err = l.cluster.pull(ctx, l.closed, req)
 		}
 		l.cluster.end(recorded, err)
-		done(reply, err)
+		done.Pulled(reply, err)
 	})
-	return func() {
+	return cancelPull(func() {
 		l.begin(Call{Op: Cancel, Address: req.GetAddress(), Queue: key, Offset: req.GetOffset()})
 		stop()
-	}
+	})
 }
 
 // pull answers as a broker does: what there is, or what comes within the suspension.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/troupe-mq/troupe/messages"
 )
 
 // Reasons why nothing is given, or why what was given does not count.
@@ -28,7 +30,7 @@ type Buffer struct {
 
 	mu sync.Mutex
 	// ready are the lines that have something to give, in the order in which it is their turn.
-	ready []*Line
+	ready fifo[*Line]
 	// handed is what an auto buffer gave last.
 	handed *Handed
 	closed error
@@ -53,17 +55,18 @@ func (b *Buffer) Facts() (waiting, ready int, last time.Time) {
 	if at := b.lastTake.Load(); at != 0 {
 		last = time.UnixMilli(at)
 	}
-	return b.waiting, len(b.ready), last
+	return b.waiting, b.ready.len(), last
 }
 
 // Take gives the oldest pull of the queue whose turn it is, and waits until there is one. In an auto buffer it finishes what it
-// gave before, whatever it returns. Errors: ctx's, ErrPolling, that of Close.
-func (b *Buffer) Take(ctx context.Context) (*Handed, error) {
+// gave before, whatever it returns. The messages are those of the pull that the subscription wants, in offset order. Errors: ctx's,
+// ErrPolling, that of Close.
+func (b *Buffer) Take(ctx context.Context) (*Handed, []*messages.Message, error) {
 	b.mu.Lock()
 	if b.auto {
 		if b.waiting > 0 {
 			b.mu.Unlock()
-			return nil, ErrPolling
+			return nil, nil, ErrPolling
 		}
 		if h := b.handed; h != nil {
 			b.handed = nil
@@ -84,9 +87,9 @@ func (b *Buffer) Take(ctx context.Context) (*Handed, error) {
 			}
 			b.passOn()
 			b.mu.Unlock()
-			return nil, err
+			return nil, nil, err
 		}
-		if h, settled := b.next(); h != nil {
+		if h, ms, settled := b.next(); h != nil {
 			b.waiting--
 			if b.auto {
 				b.handed = h
@@ -97,7 +100,7 @@ func (b *Buffer) Take(ctx context.Context) (*Handed, error) {
 			if settled {
 				h.line.settled()
 			}
-			return h, nil
+			return h, ms, nil
 		}
 		b.mu.Unlock()
 		select {
@@ -109,17 +112,15 @@ func (b *Buffer) Take(ctx context.Context) (*Handed, error) {
 }
 
 // next takes from the line whose turn it is; with the lock held. settled says that the window's owner must look.
-func (b *Buffer) next() (h *Handed, settled bool) {
-	if len(b.ready) == 0 {
-		return nil, false
+func (b *Buffer) next() (h *Handed, ms []*messages.Message, settled bool) {
+	if b.ready.len() == 0 {
+		return nil, nil, false
 	}
-	l := b.ready[0]
-	b.ready[0] = nil
-	b.ready = b.ready[1:]
+	l := b.ready.take()
 	l.ready = false
-	h, settled = l.take()
+	h, ms, settled = l.take()
 	b.offer(l)
-	return h, settled
+	return h, ms, settled
 }
 
 // offer puts a line at the end of those that have something to give; with the lock held.
@@ -128,7 +129,7 @@ func (b *Buffer) offer(l *Line) {
 		return
 	}
 	l.ready = true
-	b.ready = append(b.ready, l)
+	b.ready.add(l)
 	b.passOn()
 }
 
@@ -138,17 +139,12 @@ func (b *Buffer) withdraw(l *Line) {
 		return
 	}
 	l.ready = false
-	for i, other := range b.ready {
-		if other == l {
-			b.ready = append(b.ready[:i], b.ready[i+1:]...)
-			return
-		}
-	}
+	b.ready.remove(l)
 }
 
 // passOn wakes somebody who waits, if there is a reason to; with the lock held.
 func (b *Buffer) passOn() {
-	if b.waiting == 0 || len(b.ready) == 0 && b.closed == nil {
+	if b.waiting == 0 || b.ready.len() == 0 && b.closed == nil {
 		return
 	}
 	select {

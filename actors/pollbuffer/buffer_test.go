@@ -54,11 +54,17 @@ func (s *source) skip(n int64) {
 	s.line.Passed(s.window.Next())
 }
 
-func take(b *pollbuffer.Buffer) *pollbuffer.Handed {
+// given is what a Take gave.
+type given struct {
+	*pollbuffer.Handed
+	messages []*messages.Message
+}
+
+func take(b *pollbuffer.Buffer) given {
 	GinkgoHelper()
-	h, err := b.Take(context.Background())
+	h, ms, err := b.Take(context.Background())
 	Expect(err).NotTo(HaveOccurred())
-	return h
+	return given{h, ms}
 }
 
 var ended, gone = func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) }()
@@ -66,7 +72,7 @@ var ended, gone = func() (context.Context, context.CancelFunc) { return context.
 func empty(b *pollbuffer.Buffer) {
 	GinkgoHelper()
 	gone()
-	_, err := b.Take(ended)
+	_, _, err := b.Take(ended)
 	Expect(err).To(MatchError(context.Canceled))
 }
 
@@ -83,7 +89,7 @@ var _ = Describe("A poll buffer", func() {
 			h := take(b)
 			turns = append(turns, h.Queue().GetId())
 			Expect(h.First()).To(Equal(want))
-			Expect(h.Messages()[0].GetQueueOffset()).To(Equal(want))
+			Expect(h.messages[0].GetQueueOffset()).To(Equal(want))
 		}
 		Expect(turns).To(Equal([]int32{1, 2, 1}))
 		Expect(b.Messages()).To(BeZero())
@@ -110,7 +116,7 @@ var _ = Describe("A poll buffer", func() {
 		s.line.Put(all)
 		Expect(b.Messages()).To(Equal(int64(2)))
 		h := take(b)
-		Expect(h.Messages()).To(HaveLen(2))
+		Expect(h.messages).To(HaveLen(2))
 		empty(b)
 		Expect(h.Finish()).To(Succeed())
 		s.line.Passed(s.window.Next())
@@ -246,13 +252,13 @@ var _ = Describe("A poll buffer", func() {
 		bubble(func() {
 			b := pollbuffer.New(true)
 			failure := make(chan error, 1)
-			go func() { _, err := b.Take(context.Background()); failure <- err }()
+			go func() { _, _, err := b.Take(context.Background()); failure <- err }()
 			synctest.Wait()
-			_, err := b.Take(context.Background())
+			_, _, err := b.Take(context.Background())
 			Expect(err).To(MatchError(pollbuffer.ErrPolling))
 			b.Close(errors.New("closed"))
 			Expect(<-failure).To(MatchError("closed"))
-			_, err = b.Take(context.Background())
+			_, _, err = b.Take(context.Background())
 			Expect(err).To(MatchError("closed"))
 		})
 	})
@@ -264,7 +270,7 @@ var _ = Describe("A poll buffer", func() {
 			got := make(chan int64, 10)
 			for range 3 {
 				go func() {
-					h, err := b.Take(context.Background())
+					h, _, err := b.Take(context.Background())
 					if err == nil {
 						got <- h.First()
 					}
@@ -299,12 +305,12 @@ var _ = Describe("A poll buffer", func() {
 		for range 3 {
 			all.Go(func() {
 				for {
-					h, err := b.Take(ctx)
+					h, ms, err := b.Take(ctx)
 					if err != nil {
 						return
 					}
 					mu.Lock()
-					for _, m := range h.Messages() {
+					for _, m := range ms {
 						seen[h.Queue().GetId()] = append(seen[h.Queue().GetId()], m.GetQueueOffset())
 					}
 					mu.Unlock()

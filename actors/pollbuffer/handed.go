@@ -2,11 +2,10 @@ package pollbuffer
 
 import "github.com/troupe-mq/troupe/messages"
 
-// Handed is one pull that a caller has got. It is unfinished until the caller says otherwise.
+// Handed is one pull that a caller has got. It is unfinished until the caller says otherwise. It does not keep the messages.
 type Handed struct {
 	line        *Line
 	first, next int64
-	messages    []*messages.Message
 
 	// state and abandoned are guarded by the buffer's lock.
 	state handedState
@@ -22,9 +21,6 @@ const (
 	outdated
 	revoked
 )
-
-// Messages are those of the pull that the subscription wants, in offset order.
-func (h *Handed) Messages() []*messages.Message { return h.messages }
 
 // Queue is the one that it was pulled from.
 func (h *Handed) Queue() *messages.Queue { return h.line.queue }

@@ -16,9 +16,10 @@ type Line struct {
 	settled func()
 
 	// Everything below is guarded by the buffer's lock.
-	batches []*processqueue.Batch
+	batches fifo[*processqueue.Batch]
 	ready   bool
-	handed  []*Handed
+	// handed is what was given and not finished, and what was finished behind something that is not.
+	handed fifo[*Handed]
 	// position is behind what was polled, and behind what a filter left out after it.
 	position int64
 	// held is what stays committed after a Seek, until something behind it is finished; -1: nothing is held.
@@ -60,13 +61,13 @@ func (l *Line) Put(batch *processqueue.Batch) {
 	if n == 0 || l.leaving || l.ended {
 		return
 	}
-	if at := len(l.batches); at > 0 && l.batches[at-1] == batch {
+	if at := l.batches.len(); at > 0 && l.batches.all()[at-1] == batch {
 		return // a Consumer that failed over it gives it again
 	}
-	if len(l.batches) == 0 {
+	if l.batches.len() == 0 {
 		l.position = max(l.position, batch.First())
 	}
-	l.batches = append(l.batches, batch)
+	l.batches.add(batch)
 	b.messages.Add(int64(n))
 	b.offer(l)
 }
@@ -75,7 +76,7 @@ func (l *Line) Put(batch *processqueue.Batch) {
 func (l *Line) Passed(next int64) {
 	l.buffer.mu.Lock()
 	defer l.buffer.mu.Unlock()
-	if len(l.batches) == 0 && !l.leaving {
+	if l.batches.len() == 0 && !l.leaving {
 		l.position = max(l.position, next)
 	}
 	l.note()
@@ -101,17 +102,19 @@ func (l *Line) Restart(offset int64, earlier, hold bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l.drop()
-	var kept []*Handed
-	for _, h := range l.handed {
+	all, n := l.handed.all(), 0
+	for _, h := range all {
 		if earlier && h.next <= offset {
-			kept = append(kept, h)
+			all[n] = h
+			n++
 		} else {
 			h.become(outdated)
 		}
 	}
+	l.handed.keep(all[:n])
 	before, held := l.committed.Load(), l.held >= 0
-	l.handed, l.position, l.held = kept, offset, -1
-	if hold && (held || len(kept) == 0) {
+	l.position, l.held = offset, -1
+	if hold && (held || n == 0) {
 		l.held = before
 	}
 	l.note()
@@ -129,10 +132,10 @@ func (l *Line) Hold(offset int64) {
 
 // drop gives up what waits; with the lock held.
 func (l *Line) drop() {
-	for _, batch := range l.batches {
+	for _, batch := range l.batches.all() {
 		l.buffer.messages.Add(int64(-unsettled(batch)))
 	}
-	l.batches = nil
+	l.batches.keep(nil)
 	l.buffer.withdraw(l)
 }
 
@@ -151,7 +154,7 @@ func (l *Line) End() (unfinished int64) {
 	l.drop()
 	l.ended = true
 	unfinished = l.unfinished.Load()
-	for _, h := range l.handed {
+	for _, h := range l.handed.all() {
 		h.become(revoked)
 	}
 	return unfinished
@@ -160,7 +163,7 @@ func (l *Line) End() (unfinished int64) {
 // FinishAll finishes everything that was handed out, and commits a Seek.
 func (l *Line) FinishAll() {
 	l.buffer.mu.Lock()
-	for _, h := range l.handed {
+	for _, h := range l.handed.all() {
 		h.become(finished)
 	}
 	l.held = -1
@@ -176,7 +179,7 @@ func (l *Line) FinishAll() {
 func (l *Line) Awaited() bool {
 	l.buffer.mu.Lock()
 	defer l.buffer.mu.Unlock()
-	for _, h := range l.handed {
+	for _, h := range l.handed.all() {
 		if h.state == open && !h.abandoned {
 			return true
 		}
@@ -185,28 +188,27 @@ func (l *Line) Awaited() bool {
 }
 
 func (l *Line) gives() bool {
-	return len(l.batches) > 0 && !l.paused && !l.leaving && !l.ended
+	return l.batches.len() > 0 && !l.paused && !l.leaving && !l.ended
 }
 
 // take hands the oldest pull out; with the lock held. Its messages are settled: the window does not hold them any more.
-func (l *Line) take() (h *Handed, settled bool) {
-	batch := l.batches[0]
-	l.batches[0] = nil
-	l.batches = l.batches[1:]
-	h = &Handed{line: l, first: batch.First(), next: batch.Next(), messages: make([]*messages.Message, 0, batch.Len())}
+func (l *Line) take() (h *Handed, out []*messages.Message, settled bool) {
+	batch := l.batches.take()
+	h = &Handed{line: l, first: batch.First(), next: batch.Next()}
+	out = make([]*messages.Message, 0, batch.Len())
 	ms := batch.Messages()
 	for i := range ms {
 		if !batch.Settled(i) {
-			h.messages = append(h.messages, &ms[i])
+			out = append(out, &ms[i])
 			settled = batch.Settle(i) || settled
 		}
 	}
-	l.buffer.messages.Add(int64(-len(h.messages)))
+	l.buffer.messages.Add(int64(-len(out)))
 	l.position = h.next
-	l.handed = append(l.handed, h)
+	l.handed.add(h)
 	l.unfinished.Add(1)
 	l.note()
-	return h, settled
+	return h, out, settled
 }
 
 // note works out what is committed; with the lock held. An ended line keeps its last word.
@@ -214,17 +216,14 @@ func (l *Line) note() {
 	if l.ended {
 		return
 	}
-	n := 0
-	for n < len(l.handed) && l.handed[n].state != open {
-		l.handed[n] = nil
-		n++
+	for l.handed.len() > 0 && l.handed.all()[0].state != open {
+		l.handed.take()
 	}
-	l.handed = l.handed[n:]
 	switch {
 	case l.held >= 0:
 		l.committed.Store(l.held)
-	case len(l.handed) > 0:
-		l.committed.Store(l.handed[0].first)
+	case l.handed.len() > 0:
+		l.committed.Store(l.handed.all()[0].first)
 	default:
 		l.committed.Store(l.position)
 	}

@@ -159,12 +159,12 @@ var _ = Describe("A pull", func() {
 			s.serve(brokerAddress, silent)
 			link := s.open()
 			ends := make(chan error, 8)
-			cancel := link.Pull(&messages.PullRequest{Address: brokerAddress, Group: "g", Queue: queue, TimeoutMillis: 60_000},
-				func(_ *messages.PullReply, err error) { ends <- err })
+			underway := link.Pull(&messages.PullRequest{Address: brokerAddress, Group: "g", Queue: queue, TimeoutMillis: 60_000},
+				actors.PullFunc(func(_ *messages.PullReply, err error) { ends <- err }))
 			synctest.Wait()
 			Expect(ends).To(BeEmpty())
-			cancel()
-			cancel()
+			underway.Cancel()
+			underway.Cancel()
 			synctest.Wait()
 			Expect(ends).To(HaveLen(1))
 			Expect(<-ends).To(MatchError(ContainSubstring("cancelled")))

@@ -103,13 +103,13 @@ func (l *namespacedLink) OffsetAt(ctx context.Context, address string, q *messag
 }
 
 // Pull pulls from a queue of the namespace.
-func (l *namespacedLink) Pull(req *messages.PullRequest, done func(*messages.PullReply, error)) (cancel func()) {
+func (l *namespacedLink) Pull(req *messages.PullRequest, done actors.PullDone) actors.PullUnderway {
 	req = proto.CloneOf(req)
 	req.Group, req.Queue = l.names.wire(req.GetGroup()), l.names.wireQueue(req.GetQueue())
 	if s := req.GetSubscription(); s != nil {
 		s.Topic = l.names.wire(s.GetTopic())
 	}
-	return l.link.Pull(req, func(reply *messages.PullReply, err error) { done(reply, l.names.fault(err)) })
+	return l.link.Pull(req, actors.PullFunc(func(reply *messages.PullReply, err error) { done.Pulled(reply, l.names.fault(err)) }))
 }
 
 // Decode turns records into messages with the program's names of their topics.

@@ -15,11 +15,11 @@ type pull struct {
 	link    *link
 	request *messages.PullRequest
 	reply   messages.PullReply
-	done    func(*messages.PullReply, error)
+	done    actors.PullDone
 }
 
-// Pull sends a pull (PULL_MESSAGE, 11) and returns at once; done is called exactly once, elsewhere, and must not block.
-func (l *link) Pull(req *messages.PullRequest, done func(*messages.PullReply, error)) (cancel func()) {
+// Pull sends a pull (PULL_MESSAGE, 11) and returns at once; done is told exactly once, elsewhere.
+func (l *link) Pull(req *messages.PullRequest, done actors.PullDone) actors.PullUnderway {
 	p := &pull{link: l, request: req, done: done}
 	p.Request = wire.Command{Code: int32(wire.PullMessage), Language: wire.Go, Version: wire.V5_3_3}
 	timeout := pullTimeout
@@ -27,7 +27,7 @@ func (l *link) Pull(req *messages.PullRequest, done func(*messages.PullReply, er
 		timeout = time.Duration(ms) * time.Millisecond
 	}
 	l.client.Begin(req.GetAddress(), &p.Exchange, timeout, p)
-	return p.cancel
+	return p
 }
 
 // Compose writes the header.
@@ -70,12 +70,13 @@ func pullHeader(req *messages.PullRequest) wire.PullRequestHeader {
 	return h
 }
 
-func (p *pull) cancel() { p.link.client.Cancel(&p.Exchange) }
+// Cancel gives the pull up.
+func (p *pull) Cancel() { p.link.client.Cancel(&p.Exchange) }
 
 // Settled takes the answer apart (MQClientAPIImpl.processPullResponse).
 func (p *pull) Settled(x *remoting.Exchange, err error) {
 	if err != nil {
-		p.done(nil, err)
+		p.done.Pulled(nil, err)
 		return
 	}
 	switch wire.ResponseCode(x.Answer.Code) {
@@ -88,12 +89,12 @@ func (p *pull) Settled(x *remoting.Exchange, err error) {
 	case wire.PullOffsetMoved:
 		p.reply.Status = messages.PullStatus_PULL_STATUS_OFFSET_ILLEGAL
 	default:
-		p.done(nil, refusal(&x.Request, &x.Answer, p.target()))
+		p.done.Pulled(nil, refusal(&x.Request, &x.Answer, p.target()))
 		return
 	}
 	var h wire.PullResponseHeader
 	if err := h.ReadFrom(&x.Answer.Ext); err != nil {
-		p.done(nil, malformed(&x.Request, p.target(), err))
+		p.done.Pulled(nil, malformed(&x.Request, p.target(), err))
 		return
 	}
 	p.reply.NextOffset = h.NextBeginOffset
@@ -103,7 +104,7 @@ func (p *pull) Settled(x *remoting.Exchange, err error) {
 	if p.reply.Status == messages.PullStatus_PULL_STATUS_FOUND {
 		p.reply.Records = x.Answer.Body
 	}
-	p.done(&p.reply, nil)
+	p.done.Pulled(&p.reply, nil)
 }
 
 func (p *pull) target() target { return atQueue(p.request.GetAddress(), p.request.GetQueue()) }

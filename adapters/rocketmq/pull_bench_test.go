@@ -83,12 +83,12 @@ func BenchmarkPull(b *testing.B) {
 		b.Fatal(err)
 	}
 	slots := make(chan struct{}, 8)
-	done := func(_ *messages.PullReply, err error) {
+	done := actors.PullFunc(func(_ *messages.PullReply, err error) {
 		if err != nil {
 			b.Error(err)
 		}
 		<-slots
-	}
+	})
 	b.ReportAllocs()
 	for b.Loop() {
 		slots <- struct{}{}

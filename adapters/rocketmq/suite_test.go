@@ -118,7 +118,7 @@ func pullNow(link actors.Link, req *messages.PullRequest) (*messages.PullReply, 
 		err   error
 	}
 	ends := make(chan end, 1)
-	link.Pull(req, func(r *messages.PullReply, err error) { ends <- end{r, err} })
+	link.Pull(req, actors.PullFunc(func(r *messages.PullReply, err error) { ends <- end{r, err} }))
 	e := <-ends
 	return e.reply, e.err
 }

@@ -52,7 +52,7 @@ type Corrupt struct {
 // Records that are corrupt are left out and reported. If even the size of a record cannot be right, the rest is reported as
 // one corrupt record and as an error; what was decoded before it is still returned.
 func DecodeMessages(slab []messages.Message, records []byte, o *DecodeOptions) ([]messages.Message, []Corrupt, error) {
-	d := slabDecoder{DecodeOptions: o, slab: slab, retry: strings.HasPrefix(o.Topic, RetryTopicPrefix)}
+	d := slabDecoder{DecodeOptions: *o, slab: slab, retry: strings.HasPrefix(o.Topic, RetryTopicPrefix)}
 	defer d.close()
 	d.grow(CountRecords(records))
 	for at := 0; at < len(records); {
@@ -82,7 +82,7 @@ func DecodeMessages(slab []messages.Message, records []byte, o *DecodeOptions) (
 
 // slabDecoder is the state of one DecodeMessages.
 type slabDecoder struct {
-	*DecodeOptions
+	DecodeOptions
 	slab     []messages.Message
 	corrupt  []Corrupt
 	retry    bool

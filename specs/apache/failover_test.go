@@ -45,16 +45,16 @@ type watchedLink struct {
 }
 
 // Pull notes how it ended.
-func (l *watchedLink) Pull(req *messages.PullRequest, done func(*messages.PullReply, error)) func() {
-	return l.Link.Pull(req, func(reply *messages.PullReply, err error) {
+func (l *watchedLink) Pull(req *messages.PullRequest, done actors.PullDone) actors.PullUnderway {
+	return l.Link.Pull(req, actors.PullFunc(func(reply *messages.PullReply, err error) {
 		l.cluster.mu.Lock()
 		l.cluster.pulls = append(l.cluster.pulls, seenPull{
 			key: req.GetQueue().Key(), address: req.GetAddress(), ended: time.Now(), failed: err != nil,
 			found: err == nil && reply.GetStatus() == messages.PullStatus_PULL_STATUS_FOUND,
 		})
 		l.cluster.mu.Unlock()
-		done(reply, err)
-	})
+		done.Pulled(reply, err)
+	}))
 }
 
 func (w *watchedCluster) forget() {
