@@ -133,14 +133,6 @@ func (q *assignment) endLine() (unfinished int64) {
 	return unfinished
 }
 
-// unfinished is how many batches the program of a pull group has got of the queue and not finished.
-func (q *assignment) unfinished() int64 {
-	if l := q.polls.Load(); l != nil {
-		return l.Unfinished()
-	}
-	return 0
-}
-
 // newScope makes a scope for the handler calls from now on.
 func (q *assignment) newScope() { q.scope.Store(&callScope{calls: q.calls}) }
 

@@ -59,7 +59,7 @@ func (p *PollGroup) Queues(ctx context.Context, topic string) ([]*messages.Queue
 	return queuesOf(SubscribeQueues(route)), nil
 }
 
-// MinOffset, MaxOffset and OffsetAt read a queue's bounds, and the first offset that was stored at or after a time.
+// MinOffset is the offset of the queue's oldest message.
 func (p *PollGroup) MinOffset(ctx context.Context, q *messages.Queue) (int64, error) {
 	return p.read(ctx, q, func(ctx context.Context, addr string) (int64, error) {
 		return p.client.env.Link.MinOffset(ctx, addr, q)

@@ -273,6 +273,16 @@ var _ = Describe("What happens", Label("A46"), func() {
 			s.cluster.LockFor(group, "thief", key) // noticed while a pull is held, which nobody has told to end
 			s.pass(25 * time.Second)
 		}},
+		{"when the program of a pull group moves where it reads, and is away when a queue is given up", []messages.EventKind{
+			messages.EventKind_EVENT_KIND_OFFSET_SOUGHT, messages.EventKind_EVENT_KIND_BATCHES_UNFINISHED,
+		}, func(s *stage) {
+			s.poll(actors.PollSpec{})
+			s.cluster.Fill(key, 5)
+			door := s.start().client.PollGroup(group)
+			Expect(door.Seek(context.Background(), key, 2, true)).To(Succeed())
+			_, _, err := door.Take(context.Background())
+			Expect(err).NotTo(HaveOccurred())
+		}},
 	}
 
 	for _, scene := range scenes {

@@ -91,6 +91,18 @@ func (s *stage) groupOf(name string, topics ...string) *actors.GroupSpec {
 	return g
 }
 
+// poll makes the group a pull group.
+func (s *stage) poll(p actors.PollSpec) {
+	g := s.spec.Groups[0]
+	g.Poll, g.Workers, g.CarrySubscription = &p, 1, true
+	for _, sub := range g.Subscriptions {
+		sub.One = nil
+	}
+	if p.Assigned != nil {
+		g.HandOff = 0
+	}
+}
+
 // handler wraps a handler so that calls and their bodies are on record.
 func (s *stage) handler(h func(context.Context, *messages.Message) error) func(context.Context, *messages.Message) error {
 	return func(ctx context.Context, m *messages.Message) error {

@@ -20,7 +20,7 @@ type PullConfig struct {
 	MaxCached int
 	// MaxCachedBytes bounds their bodies, for one queue. Default 100 MiB (pullThresholdSizeForQueue), 1 MiB to 1 GiB.
 	MaxCachedBytes int64
-	// MaxCachedTotal bounds the messages that wait to be polled over all queues of the group; pulls under way come on top. Default
+	// MaxCachedTotal bounds the messages that wait to be polled over all queues of the group; what is under way, up to two pulls for each queue, comes on top. Default
 	// 10000 (pullThresholdForAll), 1 to 10,000,000.
 	MaxCachedTotal int
 	// MaxSpan bounds how far what was pulled of a queue may be ahead of the oldest message that waits, in offsets. Default 2000
