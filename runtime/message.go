@@ -12,6 +12,9 @@ type Receipt = messages.SendReceipt
 // Queue names one message queue: Topic, Broker, Id.
 type Queue = messages.Queue
 
+// QueueGroup is the queues that one broker has of a topic.
+type QueueGroup = messages.QueueGroup
+
 // Topology is a snapshot of a Runtime's living tree.
 type Topology = messages.Topology
 

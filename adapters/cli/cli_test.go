@@ -57,7 +57,7 @@ var _ = Describe("The troupe command", func() {
 			Entry("no topic", "accepts 1 arg", "publish"),
 			Entry("no group", "--group is required", "consume", "T"),
 			Entry("a bad start", "--from yesterday: must be first, last or a time", "consume", "T", "--group", "g", "--from", "yesterday"),
-			Entry("an unknown mode", "--mode pop: must be concurrent, orderly or broadcast", "consume", "T", "--group", "g", "--mode", "pop"),
+			Entry("an unknown mode", "--mode pop: must be concurrent, orderly, broadcast or pull", "consume", "T", "--group", "g", "--mode", "pop"),
 			Entry("broadcast without a folder", "--mode broadcast needs --offsets", "consume", "T", "--group", "g", "--mode", "broadcast"),
 			Entry("a folder without broadcast", "--offsets goes with --mode broadcast", "consume", "T", "--group", "g", "--offsets", "/tmp"),
 			Entry("a negative count", "--count -1: must not be negative", "publish", "T", "--count", "-1"),

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"runtime"
 	"strings"
 	"time"
@@ -27,15 +27,15 @@ func newConsume(c *common) *cobra.Command {
 		Use:   "consume TOPIC --group GROUP",
 		Short: "Consume a topic as a member of a group, and print the messages",
 		Long: "Consume a topic as a member of a consumer group, and print the messages.\n\n" +
-			"Modes: concurrent (messages side by side, each goes to one member), orderly (those of a queue one after the other) and\n" +
-			"broadcast (every member gets everything; its offsets are kept in files below --offsets).\n\n" +
+			"Modes: concurrent (messages side by side, each goes to one member), orderly (those of a queue one after the other),\n" +
+			"broadcast (every member gets everything; its offsets are kept in files below --offsets) and pull (as a program that polls).\n\n" +
 			"Ctrl-C drains: what was printed is committed. With --json the last line is the summary.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.consume(cmd.Context(), args[0], f) },
 	}
 	flags := verb.Flags()
 	flags.StringVar(&f.group, "group", "", "consumer group (required)")
-	flags.StringVar(&f.mode, "mode", "concurrent", "concurrent, orderly or broadcast")
+	flags.StringVar(&f.mode, "mode", "concurrent", "concurrent, orderly, broadcast or pull")
 	flags.StringVar(&f.offsets, "offsets", "", "folder for the offsets of --mode broadcast")
 	flags.StringVar(&f.tags, "tags", "", "tags, separated by commas; default: all")
 	flags.StringVar(&f.from, "from", "last", "where a new group starts: first, last or a time such as 2026-12-01T10:00:00Z")
@@ -67,6 +67,33 @@ type handles interface {
 	Handle(topic string, filter troupe.Filter, h troupe.Handler)
 }
 
+// polls gives a pull group a handler: it is called by a loop, which ends with its context.
+type polls struct {
+	*troupe.PullGroup
+	handle troupe.Handler
+	fault  error
+}
+
+// Handle subscribes.
+func (p *polls) Handle(topic string, filter troupe.Filter, h troupe.Handler) {
+	p.handle, p.fault = h, p.Subscribe(topic, filter)
+}
+
+// loop polls; it returns when ctx ends.
+func (p *polls) loop(ctx context.Context) error {
+	for batch, err := range p.Batches(ctx) {
+		if err != nil {
+			return err
+		}
+		for _, m := range batch.Messages {
+			if err := p.handle(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // declare declares the group in its mode.
 func (f consumeFlags) declare(rt *troupe.Runtime) (handles, error) {
 	from, at, err := f.start()
@@ -88,8 +115,10 @@ func (f consumeFlags) declare(rt *troupe.Runtime) (handles, error) {
 		return rt.Broadcast(f.group, troupe.BroadcastConfig{
 			Workers: f.workers, ConsumeFrom: from, ConsumeTime: at, Offsets: offsetfile.At(f.offsets),
 		}), nil
+	case "pull":
+		return &polls{PullGroup: rt.Pull(f.group, troupe.PullConfig{ConsumeFrom: from, ConsumeTime: at})}, nil
 	}
-	return nil, usage("--mode %s: must be concurrent, orderly or broadcast", f.mode)
+	return nil, usage("--mode %s: must be concurrent, orderly, broadcast or pull", f.mode)
 }
 
 func (c *common) consume(ctx context.Context, topic string, f consumeFlags) error {
@@ -115,6 +144,10 @@ func (c *common) consume(ctx context.Context, topic string, f consumeFlags) erro
 		return err
 	}
 	group.Handle(topic, filter, t.handle)
+	loop, pulls := group.(*polls)
+	if pulls && loop.fault != nil {
+		return &usageError{loop.fault}
+	}
 	if err := rt.Start(start); err != nil {
 		return err
 	}
@@ -125,8 +158,18 @@ func (c *common) consume(ctx context.Context, topic string, f consumeFlags) erro
 	}
 	defer stopServing()
 	t.begin()
+	polled := make(chan error, 1)
+	if pulls {
+		go func() {
+			defer cancel()
+			polled <- loop.loop(ctx)
+		}()
+	} else {
+		polled <- nil
+	}
 	t.wait(ctx)
-	err = rt.Shutdown(context.WithoutCancel(ctx))
+	cancel()
+	err = errors.Join(<-polled, rt.Shutdown(context.WithoutCancel(ctx)))
 	if summary := t.summary(); err == nil {
 		err = summary
 	}
@@ -194,13 +237,5 @@ func ratio(a, b float64) float64 {
 func (t *tally) line(m *troupe.Message) error {
 	t.out.Lock()
 	defer t.out.Unlock()
-	if t.json {
-		return writeJSON(t.streams.Out, map[string]any{
-			"id": m.MessageID(), "topic": m.GetTopic(), "broker": m.GetBroker(), "queue": m.GetQueueId(), "offset": m.GetQueueOffset(),
-			"tag": m.Tag(), "keys": m.Keys(), "reconsume_times": m.GetReconsumeTimes(),
-			"born": m.BornTime().Format(time.RFC3339Nano), "body": string(m.GetBody()),
-		})
-	}
-	_, err := fmt.Fprintf(t.streams.Out, "%s/%d@%d %s\n", m.GetBroker(), m.GetQueueId(), m.GetQueueOffset(), m.GetBody())
-	return err
+	return t.common.line(m)
 }

@@ -80,7 +80,7 @@ func newRoot(s Streams) *cobra.Command {
 	flags.StringVar(&c.nameServers, "nameserver", "", "name servers, host:port separated by ; (default $"+envNameServer+" or "+defaultNameServer+")")
 	flags.BoolVar(&c.json, "json", false, "write one JSON object a line to standard output, and nothing else")
 	flags.BoolVar(&c.verbose, "verbose", false, "write debug lines to standard error")
-	root.AddCommand(newDemo(c), newBroker(c), newPublish(c), newConsume(c), newTopology(c))
+	root.AddCommand(newDemo(c), newBroker(c), newPublish(c), newConsume(c), newTail(c), newTopic(c), newGroup(c), newMessage(c), newTopology(c))
 	for _, verb := range root.Commands() {
 		verb.Args = wrongArgs(verb.Args)
 	}

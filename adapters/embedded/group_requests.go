@@ -25,14 +25,29 @@ func (i *incarnation) updateGroup(cmd *wire.Command) *wire.Command {
 
 // deleteGroup answers DELETE_SUBSCRIPTIONGROUP (207).
 func (i *incarnation) deleteGroup(cmd *wire.Command) *wire.Command {
-	group := cmd.Ext.Text("groupName")
-	if !i.b.groups.remove(group) {
-		return refuse(wire.SystemError, fmt.Sprintf("the group %s does not exist", group))
+	var h wire.DeleteGroupHeader
+	if err := h.ReadFrom(&cmd.Ext); err != nil {
+		return refuse(wire.SystemError, err.Error())
 	}
-	if cmd.Ext.Bool("cleanOffset") {
-		i.b.offsets.forgetGroup(group)
+	if !i.b.groups.remove(h.Group) {
+		return refuse(wire.SystemError, fmt.Sprintf("the group %s does not exist", h.Group))
+	}
+	if h.CleanOffset {
+		i.b.offsets.forgetGroup(h.Group)
 	}
 	return accept()
+}
+
+// groupConfigs answers GET_ALL_SUBSCRIPTIONGROUP_CONFIG (201).
+func (i *incarnation) groupConfigs() *wire.Command {
+	table := wire.SubscriptionGroupTable{Groups: map[string]wire.SubscriptionGroup{}}
+	for name, g := range i.b.groups.all() {
+		body := wire.NewSubscriptionGroup(name)
+		body.ConsumeEnable, body.ConsumeBroadcast = g.Consume, g.ConsumeBroadcast
+		body.RetryQueues, body.RetryMaxTimes, body.NotifyIDsChanged = g.RetryQueues, g.RetryMaxTimes, g.NotifyChanges
+		table.Groups[name] = body
+	}
+	return acceptBody(table.Encode())
 }
 
 // consumerConnections answers GET_CONSUMER_CONNECTION_LIST (203).

@@ -56,6 +56,17 @@ func (t *groupTable) put(name string, g GroupConfig) {
 	t.mu.Unlock()
 }
 
+// all gives every group's configuration by name.
+func (t *groupTable) all() map[string]GroupConfig {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	out := make(map[string]GroupConfig, len(t.groups))
+	for name, g := range t.groups {
+		out[name] = *g
+	}
+	return out
+}
+
 func (t *groupTable) remove(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -62,6 +62,10 @@ func (i *incarnation) handleTool(c *connection, cmd *wire.Command) *wire.Command
 		return i.updateGroup(cmd)
 	case wire.DeleteSubscriptionGroup:
 		return i.deleteGroup(cmd)
+	case wire.GetAllSubscriptionGroupConfig:
+		return i.groupConfigs()
+	case wire.QueryMessage:
+		return i.queryMessage(cmd)
 	case wire.GetConsumerConnectionList:
 		return i.consumerConnections(cmd)
 	case wire.GetConsumeStats:

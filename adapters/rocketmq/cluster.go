@@ -159,7 +159,8 @@ func (c Cluster) Open(cfg actors.LinkConfig) (actors.Link, error) {
 	if cfg.Calls != nil {
 		cfg.Calls = names.calls(cfg.Calls)
 	}
-	return &namespacedLink{link: newLink(c, cfg), names: names}, nil
+	l := newLink(c, cfg)
+	return &namespacedLink{namespacedAdmin: namespacedAdmin{AdminPort: l, names: names}, link: l, names: names}, nil
 }
 
 var _ actors.Transport = Cluster{}

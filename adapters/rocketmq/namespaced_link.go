@@ -13,6 +13,7 @@ import (
 // namespacedLink is a Link in a namespace: what goes out carries the wire's names, what comes in the program's. It is the one
 // place where names are changed, and every verb of a Link passes through it.
 type namespacedLink struct {
+	namespacedAdmin
 	link  actors.Link
 	names *namespace
 }

@@ -103,3 +103,24 @@ func DecodeSubscriptionGroup(body []byte) (*SubscriptionGroup, error) {
 	g := NewSubscriptionGroup("")
 	return &g, decodeJSON("subscription group", body, &g)
 }
+
+// SubscriptionGroupTable is the body of the answer to GET_ALL_SUBSCRIPTIONGROUP_CONFIG (201): groups by name.
+type SubscriptionGroupTable struct {
+	Groups  map[string]SubscriptionGroup
+	Version DataVersion
+}
+
+func (t *SubscriptionGroupTable) json(j *jsonCodec) {
+	j.inner("dataVersion", &t.Version)
+	j.pass("forbiddenTable", "{}")
+	objectTable(j, "subscriptionGroupTable", &t.Groups)
+}
+
+// Encode writes strict JSON.
+func (t *SubscriptionGroupTable) Encode() []byte { return encodeJSON(t) }
+
+// DecodeSubscriptionGroupTable reads the body of the answer to 201.
+func DecodeSubscriptionGroupTable(body []byte) (*SubscriptionGroupTable, error) {
+	t := &SubscriptionGroupTable{}
+	return t, decodeJSON("subscription groups", body, t)
+}

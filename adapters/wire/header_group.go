@@ -265,3 +265,33 @@ func (h *ConsumeStatsHeader) ReadFrom(e *Ext) error {
 	}
 	return s.finish("consumerGroup")
 }
+
+// DeleteGroupHeader is the header of DELETE_SUBSCRIPTIONGROUP (207).
+type DeleteGroupHeader struct {
+	// Group is the consumer group.
+	Group string
+	// CleanOffset deletes the group's offsets, too.
+	CleanOffset bool
+}
+
+// AppendTo writes the header into ext fields.
+func (h *DeleteGroupHeader) AppendTo(e *Ext) {
+	e.Set("groupName", h.Group)
+	e.SetBool("cleanOffset", h.CleanOffset)
+}
+
+// ReadFrom reads the header from ext fields. The error is a *FieldError.
+func (h *DeleteGroupHeader) ReadFrom(e *Ext) error {
+	*h = DeleteGroupHeader{}
+	s := e.reader()
+	for s.next() {
+		switch string(s.name) {
+		case "groupName":
+			s.text(&h.Group)
+			s.saw(0)
+		case "cleanOffset":
+			s.bool(&h.CleanOffset)
+		}
+	}
+	return s.finish("groupName")
+}
