@@ -46,9 +46,6 @@ func (g *GroupInfo) Lag() (sum int64) {
 // known tells whether any broker has anything of the group.
 func (g *GroupInfo) known() bool { return g.Config != nil || len(g.Members) > 0 || len(g.Queues) > 0 }
 
-// ErrNoGroup: no broker knows the group.
-var ErrNoGroup = errors.New("no broker knows the group")
-
 // Groups lists the consumer groups of the cluster, sorted; without all, the cluster's own are left out.
 func (a *Admin) Groups(ctx context.Context, all bool) ([]string, error) {
 	servers, err := a.masters(ctx)
@@ -302,9 +299,6 @@ func (a *Admin) CloneOffsets(ctx context.Context, from, to string, topics ...str
 	}
 	return out, a.store(ctx, at, to, out)
 }
-
-// ErrMembersOnline: the group has members, and must not.
-var ErrMembersOnline = errors.New("the group has members online: stop them first")
 
 func membersOnline(g *GroupInfo) error {
 	names := make([]string, 0, len(g.Members))

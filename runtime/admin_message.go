@@ -16,9 +16,6 @@ import (
 	"github.com/troupe-mq/troupe/messages"
 )
 
-// ErrNoMessage: no broker has such a message.
-var ErrNoMessage = errors.New("no broker has such a message")
-
 // Message finds a message by its offset id, which names its broker; with a topic also by its unique id, which producers give. Errors:
 // ErrNoMessage, *ConfigError for an id that is neither.
 func (a *Admin) Message(ctx context.Context, id, topic string) (*Message, error) {

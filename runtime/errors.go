@@ -41,6 +41,11 @@ var (
 	// ErrAssigned and ErrSubscribed: a pull group either subscribes or assigns.
 	ErrAssigned   = errors.New("queues are assigned: a pull group that assigns does not subscribe; declare another group")
 	ErrSubscribed = errors.New("topics are subscribed to: a pull group that subscribes does not assign; declare another group")
+	// ErrNoGroup, ErrNoMessage: no broker knows the group, or has such a message.
+	ErrNoGroup   = errors.New("no broker knows the group")
+	ErrNoMessage = errors.New("no broker has such a message")
+	// ErrMembersOnline: the group has members, and must not for what was asked.
+	ErrMembersOnline = errors.New("the group has members online: stop them first")
 	// ErrNotStarted: the Runtime has not been started yet.
 	ErrNotStarted = errors.New("not started: call Start or Run first")
 	// ErrStarted: the Runtime has been started; groups and handlers are declared before.

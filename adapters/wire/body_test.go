@@ -212,6 +212,22 @@ var _ = Describe("JSON bodies", func() {
 		Entry("too many elements", `{"producerDataSet":[`+strings.Repeat(`{},`, 1<<18)+`{}]}`),
 	)
 
+	It("hold a broker's groups by name", func() {
+		// As SubscriptionGroupManager.encode writes it; the version of the table and what is forbidden stand beside it.
+		body := `{"dataVersion":{"counter":3,"stateVersion":0,"timestamp":1796140105000},"forbiddenTable":{},"subscriptionGroupTable":{` +
+			`"billing":{"groupName":"billing","consumeEnable":true,"consumeBroadcastEnable":false,"retryQueueNums":2,"retryMaxTimes":5},` +
+			`"audit":{"groupName":"audit","consumeEnable":false}}}`
+		t, err := wire.DecodeSubscriptionGroupTable([]byte(body))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(t.Version.Counter).To(Equal(int64(3)))
+		Expect(t.Groups).To(HaveLen(2))
+		Expect(t.Groups["billing"]).To(And(HaveField("RetryQueues", int32(2)), HaveField("RetryMaxTimes", int32(5)), HaveField("ConsumeBroadcast", false)))
+		Expect(t.Groups["audit"].ConsumeEnable).To(BeFalse())
+		again, err := wire.DecodeSubscriptionGroupTable(t.Encode())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(again).To(Equal(t))
+	})
+
 	It("put in what Java's classes have when a field is missing", func() {
 		g, err := wire.DecodeSubscriptionGroup([]byte(`{"groupName":"g","retryMaxTimes":null}`))
 		Expect(err).NotTo(HaveOccurred())

@@ -270,7 +270,7 @@ func (h *ConsumeStatsHeader) ReadFrom(e *Ext) error {
 type DeleteGroupHeader struct {
 	// Group is the consumer group.
 	Group string
-	// CleanOffset deletes the group's offsets, too.
+	// CleanOffset deletes the group's offsets, too. Brokers of 4.x call it removeOffset: both are written.
 	CleanOffset bool
 }
 
@@ -278,6 +278,7 @@ type DeleteGroupHeader struct {
 func (h *DeleteGroupHeader) AppendTo(e *Ext) {
 	e.Set("groupName", h.Group)
 	e.SetBool("cleanOffset", h.CleanOffset)
+	e.SetBool("removeOffset", h.CleanOffset)
 }
 
 // ReadFrom reads the header from ext fields. The error is a *FieldError.

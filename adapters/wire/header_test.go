@@ -49,6 +49,7 @@ var requestHeaders = map[wire.RequestCode]func() header{
 	wire.GetConsumerRunningInfo:          func() header { return &wire.RunningInfoHeader{} },
 	wire.ConsumeMessageDirectly:          func() header { return &wire.ConsumeDirectlyHeader{} },
 	wire.GetConsumeStats:                 func() header { return &wire.ConsumeStatsHeader{} },
+	wire.DeleteSubscriptionGroup:         func() header { return &wire.DeleteGroupHeader{} },
 }
 
 var responseHeaders = map[wire.RequestCode]func() header{
@@ -88,6 +89,7 @@ func expectSameFields(g *goldenFrame, h header) {
 		}
 		Expect(map[string]string{ // what brokers and clients before 5.x do not send
 			"topicSysFlag": "0", "groupSysFlag": "0", "committed": "true", "enableActingMaster": "false", "force": "false",
+			"removeOffset":             "false", // for 4.x, whose name it is
 			"IS_SUPPORT_HEART_BEAT_V2": "false", "IS_SUB_CHANGE": "false",
 		}).To(HaveKeyWithValue(k, v), g.File)
 	}
