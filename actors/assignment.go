@@ -212,7 +212,7 @@ func (q *assignment) look(group *groupContext, memory *Memory) (batch int32, cau
 		return batch, waitSpan
 	case count > 0 && memory.full():
 		return batch, waitMemory
-	case group.polls != nil && spec.Poll.Limit > 0 && group.polls.Messages() >= spec.Poll.Limit:
+	case group.polls != nil && spec.Poll.Limit > 0 && group.unpolled() >= spec.Poll.Limit:
 		return batch, waitPolls
 	}
 	return batch, ""

@@ -47,7 +47,16 @@ func (p *PollGroup) route(ctx context.Context, topic string) (*messages.TopicRou
 		return route, nil
 	}
 	p.client.Watch(topic)
-	return p.client.env.Directory.Await(ctx, topic)
+	route, err := p.client.env.Directory.Await(ctx, topic)
+	if err == nil {
+		return route, nil
+	}
+	// The answer may be an old one: the topic may have come since.
+	if _, again := p.client.env.Link.Route(ctx, topic); again != nil {
+		return nil, again
+	}
+	p.client.Refresh(topic)
+	return p.client.env.Directory.AwaitRoute(ctx, topic)
 }
 
 // Queues gives the queues of a topic that can be read, in order.

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -113,6 +114,24 @@ func (d *Directory) BrokersOf(topic string) (sets [][]string) {
 		}
 	}
 	return sets
+}
+
+// AwaitRoute returns the route of a topic as soon as there is one, whatever failures come before.
+func (d *Directory) AwaitRoute(ctx context.Context, topic string) (*messages.TopicRoute, error) {
+	for {
+		d.mu.Lock()
+		changed := d.changed
+		d.mu.Unlock()
+		r, err := d.Route(topic)
+		if r != nil {
+			return r, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), err)
+		}
+	}
 }
 
 // Await returns the route of a topic as soon as there is an answer; the failure if that is what the answer was.

@@ -199,6 +199,20 @@ func (g *groupContext) pollFacts(queues []*messages.QueueFacts) *messages.PollFa
 	return f
 }
 
+// unpolled counts what waits to be polled and what is on its way there, in messages. It is a sum, not a counter that could drift.
+func (g *groupContext) unpolled() (sum int64) {
+	g.status.mu.Lock()
+	defer g.status.mu.Unlock()
+	for _, q := range g.status.queues {
+		if w := q.status.window.Load(); w != nil {
+			count, _ := w.Cached()
+			sum += count
+		}
+		sum += q.transitMessages.Load()
+	}
+	return sum
+}
+
 // lockKeeper is whom to ask for a queue's lock; nobody if the group takes none.
 func (g *groupContext) lockKeeper() kit.Ref {
 	if g.assigned.Load() != nil {

@@ -103,7 +103,7 @@ var _ = Describe("A pull group", func() {
 			s.pass(time.Minute)
 			facts := s.client.Topology().GetGroups()[0].GetPolls()
 			Expect(facts.GetMessages()).To(BeNumerically(">=", 100))
-			Expect(facts.GetMessages()).To(BeNumerically("<", 100+4*2*32), "what was under way comes on top")
+			Expect(facts.GetMessages()).To(BeNumerically("<", 100+4*32), "what was under way comes on top")
 			Expect(s.facts(key).GetWaiting()).To(ContainSubstring("wait to be polled"))
 			for range 10 {
 				s.take()

@@ -14,13 +14,13 @@ type PullConfig struct {
 	// way what is finished is stored with Config.OffsetPersistInterval (autoCommitIntervalMillis), by Commit, and when a queue is given up.
 	ManualCommit bool
 	// PullBatch is how many messages a pull asks for, and with it the most that a Poll returns; brokers give at most 32 unless
-	// configured otherwise. Default 32, 1 to 1024 (pullBatchSize, there 10).
+	// configured otherwise. Default 32 (pullBatchSize; Java's pull consumer asks for 10), 1 to 1024.
 	PullBatch int
 	// MaxCached bounds the messages that wait to be polled, for one queue. Default 1000 (pullThresholdForQueue), 1 to 65535.
 	MaxCached int
 	// MaxCachedBytes bounds their bodies, for one queue. Default 100 MiB (pullThresholdSizeForQueue), 1 MiB to 1 GiB.
 	MaxCachedBytes int64
-	// MaxCachedTotal bounds the messages that wait to be polled over all queues of the group; what is under way, up to two pulls for each queue, comes on top. Default
+	// MaxCachedTotal bounds the messages that wait to be polled over all queues of the group; pulls under way come on top. Default
 	// 10000 (pullThresholdForAll), 1 to 10,000,000.
 	MaxCachedTotal int
 	// MaxSpan bounds how far what was pulled of a queue may be ahead of the oldest message that waits, in offsets. Default 2000

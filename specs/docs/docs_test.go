@@ -48,7 +48,7 @@ var _ = Describe("The README's table of features", func() {
 		Expect(err).NotTo(HaveOccurred())
 		sources, err := docs.SpecSources("../..")
 		Expect(err).NotTo(HaveOccurred())
-		features := docs.Features(string(page))
+		features := docs.Features(string(page), "features")
 		Expect(len(features)).To(BeNumerically(">", 30))
 		for _, f := range features {
 			Expect(strings.Contains(sources, "(\""+f.Spec)).To(BeTrue(), "%s: no spec %q", f.Java, f.Spec)

@@ -12,10 +12,10 @@ type Feature struct {
 	Java, Here, Spec string
 }
 
-// Features reads the rows of the section "features" of a page.
-func Features(page string) (rows []Feature) {
-	_, section, _ := strings.Cut(page, "<!-- begin features -->")
-	section, _, _ = strings.Cut(section, "<!-- end features -->")
+// Features reads the rows of a section of a page: "features" or "pull methods".
+func Features(page, name string) (rows []Feature) {
+	_, section, _ := strings.Cut(page, "<!-- begin "+name+" -->")
+	section, _, _ = strings.Cut(section, "<!-- end "+name+" -->")
 	for line := range strings.Lines(section) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
 		if len(cells) == 3 && !strings.Contains(line, "proved by") {

@@ -78,7 +78,7 @@ var _ = Describe("The README's tables of options", func() {
 			}
 		}
 		features := strings.Builder{}
-		for _, f := range docs.Features(string(page)) {
+		for _, f := range docs.Features(string(page), "features") {
 			features.WriteString(f.Java + "\n")
 		}
 		refused := docs.Refused(string(page))

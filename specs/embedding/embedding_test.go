@@ -1,4 +1,4 @@
-// Package embedding_test proves that the README's program builds and runs in another module, by a replace directive.
+// Package embedding_test proves that the README's programs build and run in another module, by a replace directive.
 package embedding_test
 
 import (
@@ -21,14 +21,15 @@ func TestEmbedding(t *testing.T) {
 
 var program = regexp.MustCompile("(?s)```go\n(package main\n.*?)```")
 
-var _ = Describe("The README's program", func() {
-	It("runs in another module that replaces ours by its folder", func(ctx SpecContext) {
+var _ = Describe("A program of the README", func() {
+	DescribeTable("runs in another module that replaces ours by its folder", func(ctx SpecContext, place int, output string) {
 		root, err := filepath.Abs("../..")
 		Expect(err).NotTo(HaveOccurred())
 		readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 		Expect(err).NotTo(HaveOccurred())
-		found := program.FindSubmatch(readme)
-		Expect(found).To(HaveLen(2), "README.md has a program")
+		programs := program.FindAllSubmatch(readme, -1)
+		Expect(programs).To(HaveLen(3))
+		found := programs[place]
 
 		dir := GinkgoT().TempDir()
 		write := func(name, text string) {
@@ -47,9 +48,12 @@ var _ = Describe("The README's program", func() {
 			Expect(err).NotTo(HaveOccurred(), string(out))
 			return string(out)
 		}
-		Expect(run("run", ".")).To(Equal("paid: order 1\n"))
+		Expect(run("run", ".")).To(Equal(output))
 		// A program that embeds us inherits no tool of ours.
 		Expect(strings.Fields(run("list", "-m", "all"))).NotTo(ContainElement(Or(
 			ContainSubstring("golangci"), ContainSubstring("bufbuild"), ContainSubstring("rocketmq-client-go"))))
-	}, SpecTimeout(3*time.Minute))
+	},
+		Entry("with a handler", SpecTimeout(3*time.Minute), 0, "paid: order 1\n"),
+		Entry("that polls", SpecTimeout(3*time.Minute), 1, "orders@0: order 1\n"),
+		Entry("that pulls by hand", SpecTimeout(3*time.Minute), 2, "orders@0: order 1\n"))
 })

@@ -21,7 +21,7 @@ func run(root string) error {
 	if err != nil {
 		return err
 	}
-	table, err := docs.ConfigurationTable(filepath.Join(root, "runtime"), "Config", "ConcurrentConfig", "OrderlyConfig", "BroadcastConfig")
+	table, err := docs.ConfigurationTable(filepath.Join(root, "runtime"), "Config", "ConcurrentConfig", "OrderlyConfig", "BroadcastConfig", "PullConfig")
 	if err != nil {
 		return err
 	}
