@@ -29,8 +29,11 @@ type AdminPort interface {
 	DeleteGroup(ctx context.Context, address, group string) error
 	// ConsumeStats tells where a group stands at one broker, in a topic or, if that is empty, in all (208).
 	ConsumeStats(ctx context.Context, address, group, topic string) ([]*messages.QueueProgress, error)
-	// ResetOffsets moves a group in a topic at one broker to a time, the zero one being the end, or a queue of it to an offset (222);
-	// brokers of 4.x take times only. It gives where the queues are to go.
+	// KeepsResets tells whether a broker carries resets out itself (26: useServerSideResetOffset). Others, all before 5.2, tell the members,
+	// and can only go to a time.
+	KeepsResets(ctx context.Context, address string) (bool, error)
+	// ResetOffsets moves a group in a topic at one broker to a time, the zero one being the end, and gives where the queues are to go (222).
+	// ResetOffset moves it in a queue to an offset, at a broker that carries resets out itself: others move all queues, to their ends.
 	ResetOffsets(ctx context.Context, address, group, topic string, at time.Time) ([]*messages.QueueOffset, error)
 	ResetOffset(ctx context.Context, address, group string, q *messages.Queue, offset int64) error
 	// FindMessages looks for messages by key at one broker (12); none are no error.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -152,7 +153,8 @@ type Reset struct {
 }
 
 // ResetOffsets moves a group in a topic. Members that run go on there by themselves: their brokers tell them, or answer their next pull
-// with it. Without members the offsets are stored. Errors: ErrNoRoute, ErrNoGroup, *BrokerError, *NetworkError.
+// with it. Brokers before 5.2, and those with useServerSideResetOffset=false, move running members to a time, the first or the last
+// message only: ErrMembersOnline for an offset. Other errors: ErrNoRoute, ErrNoGroup, *SeekError, *BrokerError, *NetworkError.
 func (a *Admin) ResetOffsets(ctx context.Context, group, topic string, to ResetTo) ([]Reset, error) {
 	info, err := a.DescribeGroup(ctx, group)
 	if err != nil {
@@ -175,10 +177,16 @@ func (a *Admin) ResetOffsets(ctx context.Context, group, topic string, to ResetT
 		}
 		out = append(out, r)
 	}
-	if len(info.Members) == 0 {
-		return out, a.store(ctx, at, group, out)
+	movers, err := a.movers(ctx, at, len(info.Members) > 0)
+	if err != nil {
+		return nil, err
 	}
-	return out, a.move(ctx, at, group, topic, to, out)
+	for _, m := range movers {
+		if m.way == throughMembers && to.kind == resetOffset {
+			return nil, fmt.Errorf("broker %s moves running members to a time, first or last only: %w", m.broker, membersOnline(info))
+		}
+	}
+	return out, a.move(ctx, movers, group, topic, to, out)
 }
 
 // target is the offset that a queue goes to.
@@ -206,43 +214,101 @@ func (a *Admin) target(ctx context.Context, addr string, q *Queue, to ResetTo) (
 	}
 }
 
-// store stores the offsets of a group without members.
-func (a *Admin) store(ctx context.Context, at map[string]string, group string, resets []Reset) error {
+// resetWay is how a broker can be made to move a group.
+type resetWay int
+
+const (
+	// inBroker: the broker carries it out, whether there are members or not. Commits do not count while such a reset is on its way, so
+	// nothing else will do there.
+	inBroker resetWay = iota
+	// throughMembers: the broker tells them a time.
+	throughMembers
+	// byCommit: nobody is there, the offsets are stored.
+	byCommit
+)
+
+// mover is a broker with its way.
+type mover struct {
+	server
+	way resetWay
+}
+
+func (a *Admin) movers(ctx context.Context, at map[string]string, online bool) ([]mover, error) {
+	var out []mover
+	for _, broker := range slices.Sorted(maps.Keys(at)) {
+		m := mover{server: server{broker, at[broker]}, way: byCommit}
+		keeps, err := a.port.KeepsResets(ctx, m.address)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("broker %s at %s: %w", m.broker, m.address, err)
+		case keeps:
+			m.way = inBroker
+		case online:
+			m.way = throughMembers
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// move has the brokers move a group.
+func (a *Admin) move(ctx context.Context, movers []mover, group, topic string, to ResetTo, resets []Reset) error {
+	var errs []error
+	for _, m := range movers {
+		var own []*Reset
+		for i := range resets {
+			if resets[i].Queue.GetBroker() == m.broker {
+				own = append(own, &resets[i])
+			}
+		}
+		var err error
+		switch m.way {
+		case inBroker:
+			err = eachQueue(own, func(r *Reset) error { return a.port.ResetOffset(ctx, m.address, group, r.Queue, r.To) })
+		case byCommit:
+			err = eachQueue(own, func(r *Reset) error { return a.link.Commit(ctx, m.address, group, r.Queue, r.To) })
+		case throughMembers:
+			err = a.tellMembers(ctx, m.server, group, topic, to, own)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("broker %s at %s: %w", m.broker, m.address, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// eachQueue moves one queue after the other; what fails is told with the queue.
+func eachQueue(resets []*Reset, move func(*Reset) error) error {
 	var errs []error
 	for _, r := range resets {
-		if err := a.link.Commit(ctx, at[r.Queue.GetBroker()], group, r.Queue, r.To); err != nil {
+		if err := move(r); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", r.Queue.Text(), err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// move has the brokers move a group that has members.
-func (a *Admin) move(ctx context.Context, at map[string]string, group, topic string, to ResetTo, resets []Reset) error {
-	if to.kind == resetOffset {
-		var errs []error
-		for _, r := range resets {
-			if err := a.port.ResetOffset(ctx, at[r.Queue.GetBroker()], group, r.Queue, r.To); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", r.Queue.Text(), err))
-			}
+// tellMembers has a broker tell the members (Broker2Client.resetOffset). It refuses unless the group has an offset in every queue, and
+// finds the new ones itself.
+func (a *Admin) tellMembers(ctx context.Context, s server, group, topic string, to ResetTo, resets []*Reset) error {
+	err := eachQueue(resets, func(r *Reset) error {
+		if r.From > 0 {
+			return nil
 		}
-		return errors.Join(errs...)
-	}
-	var servers []server
-	for broker, address := range at {
-		servers = append(servers, server{broker, address})
-	}
-	return each(servers, func(s server) error {
-		moved, err := a.port.ResetOffsets(ctx, s.address, group, topic, to.at)
-		for _, m := range moved {
-			for i := range resets {
-				if resets[i].Queue.Key() == m.GetQueue().Key() {
-					resets[i].To = m.GetOffset()
-				}
-			}
-		}
-		return err
+		return a.link.Commit(ctx, s.address, group, r.Queue, r.To)
 	})
+	if err != nil {
+		return err
+	}
+	moved, err := a.port.ResetOffsets(ctx, s.address, group, topic, to.at)
+	for _, m := range moved {
+		for _, r := range resets {
+			if r.Queue.Key() == m.GetQueue().Key() {
+				r.To = m.GetOffset()
+			}
+		}
+	}
+	return err
 }
 
 // CloneOffsets makes a group stand where another one stands, in the given topics, or in all of the other's if none is given. A group that
@@ -283,13 +349,13 @@ func (a *Admin) CloneOffsets(ctx context.Context, from, to string, topics ...str
 			return nil, err
 		}
 	}
-	var out []Reset
+	var out []*Reset
 	for _, p := range source.Queues {
 		topic := p.Queue.GetTopic()
 		if topic == actors.RetryTopic(from) || len(topics) > 0 && !slices.Contains(topics, topic) {
 			continue // what a group owes itself stays with it
 		}
-		r := Reset{Queue: p.Queue, From: -1, To: p.Committed}
+		r := &Reset{Queue: p.Queue, From: -1, To: p.Committed}
 		for _, t := range target.Queues {
 			if t.Queue.Key() == p.Queue.Key() {
 				r.From = t.Committed
@@ -297,7 +363,12 @@ func (a *Admin) CloneOffsets(ctx context.Context, from, to string, topics ...str
 		}
 		out = append(out, r)
 	}
-	return out, a.store(ctx, at, to, out)
+	err = eachQueue(out, func(r *Reset) error { return a.link.Commit(ctx, at[r.Queue.GetBroker()], to, r.Queue, r.To) })
+	resets := make([]Reset, len(out))
+	for i, r := range out {
+		resets[i] = *r
+	}
+	return resets, err
 }
 
 func membersOnline(g *GroupInfo) error {

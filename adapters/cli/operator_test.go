@@ -12,6 +12,7 @@ import (
 	"github.com/troupe-mq/troupe/adapters/cli"
 	"github.com/troupe-mq/troupe/adapters/embedded"
 	"github.com/troupe-mq/troupe/adapters/rocketmq"
+	"github.com/troupe-mq/troupe/adapters/wire"
 	troupe "github.com/troupe-mq/troupe/runtime"
 )
 
@@ -152,6 +153,69 @@ var _ = Describe("An operator's verbs", func() {
 			Expect(answer(ctx, "group", "reset-offset", "billing", "--topic", "orders", "--to", "first")).To(HaveLen(2))
 			Eventually(seen).WithContext(ctx).WithTimeout(20 * time.Second).Should(HaveLen(40))
 			Expect(rt.Shutdown(ctx)).To(Succeed())
+		}, SpecTimeout(time.Minute))
+
+		It("move no queue of a group whose members run to its end, at a broker that cannot put them at an offset", Label("A07"), func(ctx SpecContext) {
+			old, err := embedded.Start(ctx, embedded.Config{ClientSideReset: true})
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(old.Close)
+			Expect(old.CreateTopic("orders", 2)).To(Succeed())
+			Expect(old.CreateTopic("fees", 1)).To(Succeed())
+			reset := func(topic, to string) outcome {
+				return call(ctx, "", "group", "reset-offset", "billing", "--topic", topic, "--to", to, "--json", "--nameserver", old.Addr())
+			}
+			publish := func(n string) {
+				Expect(call(ctx, "", "publish", "orders", "--count", n, "--queue", "0", "--nameserver", old.Addr()).code).To(BeZero())
+			}
+			publish("10")
+			rt, err := troupe.New(rocketmq.Cluster{NameServers: []string{old.Addr()}}, troupe.Config{OffsetPersistInterval: 100 * time.Millisecond})
+			Expect(err).NotTo(HaveOccurred())
+			seen := make(chan int64, 1000)
+			stuck := make(chan struct{})
+			rt.Concurrent("billing", troupe.ConcurrentConfig{ConsumeFrom: troupe.FirstOffset}).
+				Handle("orders", troupe.AllTags(), func(ctx context.Context, m *troupe.Message) error {
+					if m.GetQueueOffset() == 4 {
+						select {
+						case <-stuck:
+						case <-ctx.Done():
+						}
+					}
+					seen <- m.GetQueueOffset()
+					return nil
+				})
+			Expect(rt.Start(ctx)).To(Succeed())
+			Eventually(seen).WithContext(ctx).Should(HaveLen(9))
+			committed := func() int64 { o, _ := old.Committed("billing", "orders", 0); return o }
+			Eventually(committed).WithContext(ctx).Should(Equal(int64(4)))
+
+			o := reset("orders", "0") // the queue that is empty has no other
+			Expect(o.code).To(Equal(1))
+			Expect(o.err).To(And(ContainSubstring("moves running members to a time, first or last only"), ContainSubstring(rt.ClientID())))
+			Expect(old.Faults().Seen(wire.InvokeBrokerToResetOffset)).To(BeZero())
+			Expect(committed()).To(Equal(int64(4)))
+
+			o = reset("orders", "last")
+			Expect(o.code).To(BeZero(), o.err)
+			Expect(jsonLines(o.out)[0]).To(And(HaveKeyWithValue("from", 4.0), HaveKeyWithValue("to", 10.0)))
+			// Such a broker does not take a reset where the group has no offset yet.
+			o = reset("fees", "first")
+			Expect(o.code).To(BeZero(), o.err)
+			Expect(jsonLines(o.out)).To(Equal([]map[string]any{{"topic": "fees", "broker": "broker-a", "queue": 0.0, "from": nil, "to": 0.0}}))
+			close(stuck)
+			Eventually(committed).WithContext(ctx).Should(Equal(int64(10)))
+			Expect(rt.Shutdown(ctx)).To(Succeed())
+			o = reset("orders", "0")
+			Expect(o.code).To(BeZero(), o.err)
+			Expect(committed()).To(BeZero(), "nobody runs")
+		}, SpecTimeout(time.Minute))
+
+		It("move a group again that has not seen the last move", Label("A07"), func(ctx SpecContext) {
+			fill(ctx, "20")
+			consume(ctx, "billing", "20")
+			broker.ResetOffset("billing", "orders", 0, 0) // while it ran; it has not pulled since
+			Expect(answer(ctx, "group", "reset-offset", "billing", "--topic", "orders", "--to", "7")).To(HaveLen(2))
+			Expect(broker.Lag("billing", "orders")).To(Equal(int64(6)))
+			Expect(answer(ctx, "group", "describe", "billing")[1]).To(HaveKeyWithValue("committed", 7.0))
 		}, SpecTimeout(time.Minute))
 
 		It("find messages by id, by key and by time", func(ctx SpecContext) {

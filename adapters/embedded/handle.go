@@ -82,6 +82,8 @@ func (i *incarnation) handleTool(c *connection, cmd *wire.Command) *wire.Command
 		return i.consumeDirectly(c, cmd)
 	case wire.ViewMessageByID:
 		return i.viewMessage(cmd)
+	case wire.GetBrokerConfig:
+		return i.brokerConfig()
 	default:
 		return i.handleName(cmd)
 	}

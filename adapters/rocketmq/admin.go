@@ -187,6 +187,15 @@ func (l *link) ConsumeStats(ctx context.Context, address, group, topic string) (
 	return out, nil
 }
 
+// KeepsResets looks into a broker's configuration (GET_BROKER_CONFIG, 26). Brokers before 5.2 do not have the setting.
+func (l *link) KeepsResets(ctx context.Context, address string) (bool, error) {
+	answer, err := l.ask(ctx, adminTimeout, target{address: address}, newRequest(wire.GetBrokerConfig, nil, nil))
+	if err != nil {
+		return false, err
+	}
+	return wire.DecodeProperties(answer.Body)["useServerSideResetOffset"] == "true", nil
+}
+
 // ResetOffsets moves a group in a topic at one broker to a time (INVOKE_BROKER_TO_RESET_OFFSET, 222).
 func (l *link) ResetOffsets(ctx context.Context, address, group, topic string, at time.Time) ([]*messages.QueueOffset, error) {
 	h := &wire.ResetOffsetHeader{Topic: topic, Group: group, Timestamp: -1, Force: true, QueueID: -1, Offset: -1}
@@ -209,7 +218,7 @@ func (l *link) ResetOffsets(ctx context.Context, address, group, topic string, a
 	return out, nil
 }
 
-// ResetOffset moves a group in one queue to an offset (222, brokers since 5.x).
+// ResetOffset moves a group in one queue to an offset (222). Brokers before 5.2 would not see queue and offset.
 func (l *link) ResetOffset(ctx context.Context, address, group string, q *messages.Queue, offset int64) error {
 	return l.tell(ctx, address, newRequest(wire.InvokeBrokerToResetOffset, &wire.ResetOffsetHeader{
 		Topic: q.GetTopic(), Group: group, Timestamp: -1, Force: true, QueueID: q.GetId(), Offset: offset,

@@ -290,7 +290,7 @@ func (h *DeleteGroupHeader) ReadFrom(e *Ext) error {
 		case "groupName":
 			s.text(&h.Group)
 			s.saw(0)
-		case "cleanOffset":
+		case "cleanOffset", "removeOffset":
 			s.bool(&h.CleanOffset)
 		}
 	}
