@@ -115,10 +115,24 @@ func (a *Admin) DeleteTopic(ctx context.Context, topic string) error {
 	if err != nil {
 		return err
 	}
-	if err := each(servers, func(s server) error { return a.port.DeleteTopic(ctx, s.address, topic) }); err != nil {
+	err = each(servers, func(s server) error {
+		err := a.port.DeleteTopic(ctx, s.address, topic)
+		if err != nil && a.isGone(ctx, s, topic) {
+			return nil
+		}
 		return err
+	})
+	if err != nil {
+		return err // the routes still lead to what is left
 	}
 	return a.port.ForgetTopic(ctx, topic)
+}
+
+// isGone tells whether a broker that failed to delete a topic has none of it any more: those of 5.x without a timer wheel fail when they
+// have deleted it already.
+func (a *Admin) isGone(ctx context.Context, s server, topic string) bool {
+	_, err := a.port.TopicStats(ctx, s.address, topic)
+	return refused(err, codeTopicNotExist)
 }
 
 // DescribeTopic tells what there is of a topic. Error: ErrNoRoute.

@@ -115,6 +115,37 @@ var _ = Describe("An operator's verbs", func() {
 			Expect(o.err).To(ContainSubstring("group nobody: no broker knows the group"))
 		}, SpecTimeout(time.Minute))
 
+		It("delete topics and groups also where a broker has done so and cannot say it", func(ctx SpecContext) {
+			fill(ctx, "10")
+			consume(ctx, "billing", "10")
+			broker.Faults().Add(embedded.Fault{Match: embedded.Match{Code: wire.DeleteTopicInBroker}, LoseAnswer: true})
+			o := troupeAt(ctx, "group", "delete", "billing")
+			Expect(o.code).To(BeZero(), o.err)
+			o = troupeAt(ctx, "topic", "delete", "orders")
+			Expect(o.code).To(BeZero(), o.err)
+			Expect(answer(ctx, "topic", "list")).To(BeEmpty())
+			Expect(broker.CreateTopic("orders", 2)).To(Succeed())
+			broker.Faults().Clear()
+			broker.Faults().Answer(1, wire.DeleteTopicInBroker, wire.SystemError, "no")
+			o = troupeAt(ctx, "topic", "delete", "orders")
+			Expect(o.code).To(Equal(1))
+			Expect(o.err).To(ContainSubstring("DELETE_TOPIC_IN_BROKER (" + broker.Addr() + "): SYSTEM_ERROR (1): no"))
+			Expect(answer(ctx, "topic", "list")).To(HaveLen(1))
+		}, SpecTimeout(time.Minute))
+
+		It("leave no group behind in a namespace either", func(ctx SpecContext) {
+			Expect(broker.CreateTopic("N%orders", 1)).To(Succeed())
+			a, err := troupe.OpenAdmin(rocketmq.Cluster{NameServers: []string{broker.Addr()}, Namespace: "N"})
+			Expect(err).NotTo(HaveOccurred())
+			before := answer(ctx, "group", "list", "--all")
+			for _, err := range a.MessagesByTime(ctx, "orders", time.Now().Add(-time.Hour), time.Now().Add(time.Hour)) {
+				Expect(err).NotTo(HaveOccurred())
+			}
+			Expect(broker.Faults().Seen(wire.PullMessage)).NotTo(BeZero())
+			Expect(answer(ctx, "group", "list", "--all")).To(Equal(before))
+			Expect(a.Close()).To(Succeed())
+		}, SpecTimeout(time.Minute))
+
 		It("move a group without members, clone it and delete it", Label("A07"), func(ctx SpecContext) {
 			fill(ctx, "20")
 			consume(ctx, "billing", "20")

@@ -23,15 +23,13 @@ func (i *incarnation) updateGroup(cmd *wire.Command) *wire.Command {
 	return accept()
 }
 
-// deleteGroup answers DELETE_SUBSCRIPTIONGROUP (207).
+// deleteGroup answers DELETE_SUBSCRIPTIONGROUP (207): one that nobody knows is as good as deleted.
 func (i *incarnation) deleteGroup(cmd *wire.Command) *wire.Command {
 	var h wire.DeleteGroupHeader
 	if err := h.ReadFrom(&cmd.Ext); err != nil {
 		return refuse(wire.SystemError, err.Error())
 	}
-	if !i.b.groups.remove(h.Group) {
-		return refuse(wire.SystemError, fmt.Sprintf("the group %s does not exist", h.Group))
-	}
+	i.b.groups.remove(h.Group)
 	if h.CleanOffset {
 		i.b.offsets.forgetGroup(h.Group)
 	}
@@ -75,7 +73,8 @@ func (i *incarnation) consumerConnections(cmd *wire.Command) *wire.Command {
 	return acceptBody(body.Encode())
 }
 
-// consumeStats answers GET_CONSUME_STATS (208): where a group stands in the queues of its topics.
+// consumeStats answers GET_CONSUME_STATS (208): where a group stands in the queues of its topics. While it has members, those that they
+// do not subscribe to are left out.
 func (i *incarnation) consumeStats(cmd *wire.Command) *wire.Command {
 	var h wire.ConsumeStatsHeader
 	if err := h.ReadFrom(&cmd.Ext); err != nil {
@@ -88,7 +87,7 @@ func (i *incarnation) consumeStats(cmd *wire.Command) *wire.Command {
 	body := wire.ConsumeStats{Queues: map[wire.MessageQueue]wire.QueueProgress{}}
 	for _, topic := range topics {
 		t := i.b.topics.get(topic)
-		if t == nil {
+		if online, _, wanted := i.members.subscribed(h.Group, topic); t == nil || online && wanted == nil {
 			continue
 		}
 		for id := range t.readQueues {

@@ -24,8 +24,18 @@ type groupTable struct {
 	auto   bool
 }
 
+// builtInGroups are what a broker has from its start, for tools and services of its own (SubscriptionGroupManager.init).
+var builtInGroups = []string{
+	"CID_ONS-HTTP-PROXY", "CID_ONSAPI_OWNER", "CID_ONSAPI_PERMISSION", "CID_ONSAPI_PULL", "CID_RMQ_SYS_TRANS", "FILTERSRV_CONSUMER",
+	"SELF_TEST_C_GROUP", "TOOLS_CONSUMER",
+}
+
 func newGroupTable(auto bool) *groupTable {
-	return &groupTable{groups: map[string]*GroupConfig{}, auto: auto}
+	t := &groupTable{groups: map[string]*GroupConfig{}, auto: auto}
+	for _, name := range builtInGroups {
+		t.put(name, DefaultGroupConfig())
+	}
+	return t
 }
 
 // find gives a group's configuration, made on demand if that is on and the name is good; else nil.
@@ -67,10 +77,8 @@ func (t *groupTable) all() map[string]GroupConfig {
 	return out
 }
 
-func (t *groupTable) remove(name string) bool {
+func (t *groupTable) remove(name string) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	_, ok := t.groups[name]
 	delete(t.groups, name)
-	return ok
+	t.mu.Unlock()
 }

@@ -2,6 +2,7 @@ package rocketmq
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -91,12 +92,16 @@ func (l *link) DeleteTopic(ctx context.Context, address, topic string) error {
 
 // ForgetTopic takes a topic off every name server (DELETE_TOPIC_IN_NAMESRV, 216).
 func (l *link) ForgetTopic(ctx context.Context, topic string) error {
-	for _, address := range l.servers.list() {
-		if err := l.tell(ctx, address, newRequest(wire.DeleteTopicInNameServer, &wire.TopicHeader{Topic: topic}, nil)); err != nil {
+	if l.lookup != nil {
+		if err := l.lookup.ensure(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
+	var errs []error
+	for _, address := range l.servers.list() {
+		errs = append(errs, l.tell(ctx, address, newRequest(wire.DeleteTopicInNameServer, &wire.TopicHeader{Topic: topic}, nil)))
+	}
+	return errors.Join(errs...)
 }
 
 // TopicStats tells what one broker has of a topic (GET_TOPIC_STATS_INFO, 202).

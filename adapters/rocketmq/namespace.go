@@ -26,6 +26,8 @@ const (
 	systemGroupPrefix = "CID_RMQ_SYS_"
 	// innerProducer is the group under which clients send what is not their users' own; it stays as it is on the wire.
 	innerProducer = "CLIENT_INNER_PRODUCER"
+	// toolsConsumer is the group in whose name tools read; brokers have it from their start, so that nothing of it is left behind.
+	toolsConsumer = "TOOLS_CONSUMER"
 )
 
 // namespace is the map between the names that a program uses and those on the wire: N%topic, N%group, %RETRY%N%group and
@@ -66,7 +68,7 @@ func (n *namespace) plain(name string) string {
 
 // isSystemName tells the names that no namespace has its own of.
 func isSystemName(name string) bool {
-	return systemTopics[name] || name == innerProducer || strings.HasPrefix(name, systemPrefix) || strings.HasPrefix(name, systemGroupPrefix)
+	return systemTopics[name] || name == innerProducer || name == toolsConsumer || strings.HasPrefix(name, systemPrefix) || strings.HasPrefix(name, systemGroupPrefix)
 }
 
 // splitPrefix takes the prefix of a retry or dead letter topic off.

@@ -155,17 +155,14 @@ var _ = onEveryVersion("What an operator sees and does", func(v apachebroker.Ver
 		Expect(o.progress(ctx, twin)).To(Equal(map[string][]string{"0": {"5", "5", "0"}, "1": {"5", "5", "0"}}))
 		Expect(o.progress(ctx, o.group)).To(Equal(map[string][]string{"0": {"5", "3", "2"}, "1": {"5", "3", "2"}}))
 
-		// Brokers of 5.x without their timer wheel, like these, fail over it at the end of every deletion of a topic, whoever asks.
-		timerless := MatchError(ContainSubstring("TimerMessageStore"))
-		Expect(o.DeleteGroup(ctx, o.group)).To(Or(Succeed(), timerless))
+		// Brokers of 5.x without their timer wheel, like these, fail at the end of every deletion of a topic, when it is deleted: mqadmin gives
+		// up there and leaves the topic at the name servers.
+		Expect(o.DeleteGroup(ctx, o.group)).To(Succeed())
 		Expect(o.Groups(ctx, true)).NotTo(ContainElement(o.group))
 		Expect(o.Groups(ctx, true)).To(ContainElement(twin))
 		info, err = o.DescribeGroup(ctx, o.group)
 		Expect(err).To(MatchError(troupe.ErrNoGroup), "%+v", info)
-		if err := o.DeleteTopic(ctx, o.topic); err != nil {
-			Expect(err).To(timerless)
-			return
-		}
+		Expect(o.DeleteTopic(ctx, o.topic)).To(Succeed())
 		var left []string
 		for _, f := range rows(o.mqadmin(ctx, "topicList")) {
 			left = append(left, f[0])
@@ -193,6 +190,16 @@ var _ = onEveryVersion("What an operator sees and does", func(v apachebroker.Ver
 		_, err = o.ResetOffsets(ctx, o.group, o.topic, troupe.ResetToFirst())
 		Expect(err).NotTo(HaveOccurred())
 		take(10)
+		moved, err := o.ResetOffsets(ctx, o.group, o.topic, troupe.ResetToOffset(3))
+		if !v.Modern() {
+			// Brokers of 4.x know no offset to go to: they would put the members at the end of every queue.
+			Expect(err).To(MatchError(troupe.ErrMembersOnline))
+			Expect(o.progress(ctx, o.group)).To(Equal(map[string][]string{"0": {"5", "5", "0"}, "1": {"5", "5", "0"}}))
+		} else {
+			Expect(err).NotTo(HaveOccurred())
+			Expect(moved).To(HaveLen(2))
+			take(4)
+		}
 		Expect(rt.Shutdown(ctx)).To(Succeed())
 	}, SpecTimeout(2*time.Minute))
 
@@ -247,6 +254,11 @@ var _ = onEveryVersion("What an operator sees and does", func(v apachebroker.Ver
 		}).WithContext(ctx).WithTimeout(30 * time.Second).WithPolling(500 * time.Millisecond).Should(BeTrue())
 		stop()
 		Eventually(bodies).WithContext(ctx).WithTimeout(30 * time.Second).Should(BeClosed())
-		Expect(o.Groups(ctx, true)).To(Equal(before))
+		after, err := o.Groups(ctx, true)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(slices.DeleteFunc(after, func(g string) bool {
+			// Groups of the specs before come and go: a broker that holds a pull of a member that has left makes its group again.
+			return slices.Contains(before, g) || strings.HasPrefix(g, "OperatedGroup-") || strings.HasPrefix(g, "Cloned-")
+		})).To(BeEmpty())
 	}, SpecTimeout(2*time.Minute))
 })
