@@ -41,7 +41,7 @@ func (a *BrokerCaller) consumeDirectly(c *kit.Context, m *brokerCall, ask *messa
 		return
 	}
 	sub := g.subscriptions().of(ask.GetMessage().GetTopic())
-	if sub == nil || a.stopped {
+	if sub == nil || a.stopped || g.polls != nil { // a pull group's program has no handler
 		a.refuse(m, codeSystemError, fmt.Sprintf("no handler for topic %s", ask.GetMessage().GetTopic()))
 		return
 	}

@@ -231,6 +231,16 @@ var _ = Describe("A pull group", func() {
 		})
 	})
 
+	It("says that it has no handler to a tool that wants a message consumed directly", func() {
+		bubble(func() {
+			s := prepare(actors.PollSpec{}, 1)
+			s.start()
+			reply := s.ask(consumeDirectly(group, &messages.Message{Topic: "orders", Body: []byte("x")}))
+			Expect(reply.GetRemark()).To(ContainSubstring("no handler for topic orders"))
+			s.stop(time.Second)
+		})
+	})
+
 	It("does not hang in a shutdown for a program that will not come back", Label("A32"), func() {
 		bubble(func() {
 			s := prepare(actors.PollSpec{AutoCommit: true}, 1)

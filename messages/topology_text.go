@@ -17,7 +17,11 @@ func (t *Topology) Text() string {
 		branch(&b, below, root, "", "")
 	}
 	for _, g := range t.GetGroups() {
-		groupText(&b, g)
+		if g.GetPolls() != nil {
+			pullGroupText(&b, g, t.GetTakenAt())
+		} else {
+			groupText(&b, g)
+		}
 	}
 	if len(t.GetConnections()) > 0 {
 		b.WriteString("\nconnections\n")
@@ -121,6 +125,32 @@ func groupText(b *strings.Builder, g *GroupFacts) {
 	for _, q := range g.GetQueues() {
 		fmt.Fprintf(b, "  %-*s %10d %10d %10d %8d %7d %7d %7d  %s\n", width, q.GetQueue().Text(), q.GetCommittedOffset(), q.GetNextOffset(),
 			q.GetBrokerMaxOffset(), q.GetLag(), q.GetCachedMessages(), q.GetInFlight(), q.GetFailed(), queueStateText(q))
+	}
+}
+
+// pullGroupText says what waits to be polled, who waits for it, and what was polled and is not finished.
+func pullGroupText(b *strings.Builder, g *GroupFacts, now int64) {
+	p := g.GetPolls()
+	fmt.Fprintf(b, "\ngroup %s: %s, %d members, %d messages of %d queues wait to be polled, %d in Poll, %d batches unfinished", g.GetGroup(), g.GetPhase(),
+		len(g.GetMembers()), p.GetMessages(), p.GetQueues(), p.GetWaiting(), p.GetUnfinished())
+	if at := p.GetLastPollAt(); at > 0 {
+		fmt.Fprintf(b, ", polled %s ago", (time.Duration(now-at) * time.Millisecond).String())
+	} else {
+		b.WriteString(", never polled")
+	}
+	b.WriteByte('\n')
+	if len(g.GetQueues()) == 0 {
+		return
+	}
+	width := len("queue")
+	for _, q := range g.GetQueues() {
+		width = max(width, len(q.GetQueue().Text()))
+	}
+	fmt.Fprintf(b, "  %-*s %10s %10s %10s %10s %8s %7s %10s  %s\n", width, "queue", "committed", "position", "next", "broker max", "lag", "cached",
+		"unfinished", "state")
+	for _, q := range g.GetQueues() {
+		fmt.Fprintf(b, "  %-*s %10d %10d %10d %10d %8d %7d %10d  %s\n", width, q.GetQueue().Text(), q.GetCommittedOffset(), q.GetPosition(), q.GetNextOffset(),
+			q.GetBrokerMaxOffset(), q.GetLag(), q.GetCachedMessages(), q.GetUnfinished(), queueStateText(q))
 	}
 }
 

@@ -24,6 +24,12 @@ func snapshot() *messages.Topology {
 					OldestAgeMillis: 61_000,
 				}}},
 			{Group: "empty", Phase: "starting", Workers: 1},
+			{Group: "index", Phase: "running", Members: []string{"a"},
+				Polls: &messages.PollFacts{Waiting: 1, Messages: 640, Queues: 2, Unfinished: 3, LastPollAt: 1_700_000_000_023},
+				Queues: []*messages.QueueFacts{{
+					Queue: &messages.Queue{Topic: "orders", Broker: "broker-a", Id: 4}, Phase: "running", NextOffset: 700, CommittedOffset: 64,
+					Position: 96, BrokerMaxOffset: 5000, Lag: 4936, CachedMessages: 604, Unfinished: 1,
+				}}},
 		},
 		Connections: []*messages.ConnectionFacts{
 			{Address: "127.0.0.1:9876", Role: "name server", Up: true},
