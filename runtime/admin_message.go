@@ -264,5 +264,8 @@ func (a *Admin) follow(ctx context.Context, addr string, q *Queue, offset int64,
 			timer.Stop()
 			return
 		}
+		if _, at, err := a.readable(ctx, q.GetTopic()); err == nil && at[q.GetBroker()] != "" {
+			addr = at[q.GetBroker()] // the broker may have moved
+		}
 	}
 }

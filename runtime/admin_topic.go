@@ -62,7 +62,7 @@ func isBrokerTopic(name string, brokers []*messages.BrokerAddresses) bool {
 }
 
 // CreateTopic makes a topic with so many queues, from 1 to 1024, at each broker of the cluster, or changes how many it has. It returns when
-// the name servers know it.
+// the name servers know so of each.
 func (a *Admin) CreateTopic(ctx context.Context, topic string, queues int) error {
 	var f faults
 	f.topic("topic", topic)
@@ -84,12 +84,24 @@ func (a *Admin) CreateTopic(ctx context.Context, topic string, queues int) error
 		return err
 	}
 	return a.await(ctx, func() (bool, error) {
-		_, err := a.link.Route(ctx, topic)
+		route, err := a.link.Route(ctx, topic)
 		if errors.Is(err, ErrNoRoute) {
 			return false, nil
 		}
-		return err == nil, err
+		return err == nil && routed(route, servers, int32(queues)), err
 	})
+}
+
+// routed tells whether a route has that many queues at each of the brokers.
+func routed(route *messages.TopicRoute, servers []server, queues int32) bool {
+	for _, s := range servers {
+		if !slices.ContainsFunc(route.GetQueues(), func(g *messages.QueueGroup) bool {
+			return g.GetBroker() == s.broker && g.GetReadQueues() == queues && g.GetWriteQueues() == queues
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // await asks until the answer is yes; brokers and name servers agree after a moment.

@@ -54,28 +54,36 @@ func newTail(c *common) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.administer(cmd.Context(), 0, func(ctx context.Context, a *troupe.Admin) error {
 				c.say("following %s; end with Ctrl-C", args[0])
-				n := int64(0)
-				for m, err := range a.Tail(ctx, args[0]) {
-					if err != nil {
-						if n == 0 && m == nil && ctx.Err() == nil {
-							return err
-						}
-						c.say("tail: %v", err)
-						continue
-					}
-					if err := c.line(m); err != nil {
-						return err
-					}
-					if n++; n == count {
-						break
-					}
-				}
-				return nil
+				return c.tail(ctx, a, args[0], count)
 			})
 		},
 	}
 	verb.Flags().Int64Var(&count, "count", 0, "end after this many messages; 0: no limit")
 	return verb
+}
+
+// tail prints what is stored until ctx ends or there was enough. Trouble on the way is told and does not end it.
+func (c *common) tail(ctx context.Context, a *troupe.Admin, topic string, count int64) error {
+	n := int64(0)
+	var trouble error // told when it is known that it is not the end
+	for m, err := range a.Tail(ctx, topic) {
+		if trouble != nil {
+			c.say("tail: %v", trouble)
+		}
+		if trouble = err; err != nil {
+			continue
+		}
+		if err := c.line(m); err != nil {
+			return err
+		}
+		if n++; n == count {
+			return nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // Ctrl-C ends it, not in error
+	}
+	return trouble
 }
 
 // span reads --from and --to.

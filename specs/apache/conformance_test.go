@@ -52,6 +52,7 @@ var _ = onEveryVersion("A Runtime", func(v apachebroker.Version, cluster func(co
 		}, NodeTimeout(3*time.Minute))
 		conformance.NotFiltering(func(context.Context) conformance.Cluster { return apacheCluster{own} })
 	})
+	Describe("an operator", func() { conformance.Operating(shared) })
 	// These kill the broker: they have a cluster of their own.
 	Describe("the life of a group", Ordered, func() {
 		var own *apachebroker.Cluster

@@ -65,3 +65,5 @@ func cluster(ctx context.Context) conformance.Cluster {
 var _ = Describe("A pull group that polls on the embedded broker", func() { conformance.Polling(cluster) })
 
 var _ = Describe("A pull group that pulls by hand on the embedded broker", func() { conformance.PullingByHand(cluster) })
+
+var _ = Describe("An operator of the embedded broker", func() { conformance.Operating(cluster) })
