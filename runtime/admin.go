@@ -55,8 +55,21 @@ func OpenAdmin(t Transport, opts ...Option) (*Admin, error) {
 // Close closes the connections.
 func (a *Admin) Close() error { return a.link.Close() }
 
-// server is a broker's address.
-type server struct{ broker, address string }
+// server is a broker's address: its master's, or a slave's where there is none.
+type server struct {
+	broker, address string
+	master          bool
+}
+
+// mastersOnly refuses servers that are slaves: what is changed there does not reach a master, and is undone by the next one.
+func mastersOnly(servers []server) error {
+	for _, s := range servers {
+		if !s.master {
+			return fmt.Errorf("broker %s has no master now, and only a master can be changed: is it down?", s.broker)
+		}
+	}
+	return nil
+}
 
 // masters gives the master of each broker of the cluster, or a slave where there is none.
 func (a *Admin) masters(ctx context.Context) ([]server, error) {
@@ -71,7 +84,16 @@ func (a *Admin) masters(ctx context.Context) ([]server, error) {
 	return out, nil
 }
 
-// serving gives the same for the brokers of a topic.
+// changeable gives the master of each broker; an error if one has none.
+func (a *Admin) changeable(ctx context.Context) ([]server, error) {
+	servers, err := a.masters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return servers, mastersOnly(servers)
+}
+
+// serving gives the same as masters for the brokers of a topic.
 func (a *Admin) serving(ctx context.Context, topic string) ([]server, *messages.TopicRoute, error) {
 	var f faults
 	f.topic("topic", topic)
@@ -92,7 +114,8 @@ func serversOf(brokers []*messages.BrokerAddresses) (out []server) {
 			ids = append(ids, id)
 		}
 		if len(ids) > 0 {
-			out = append(out, server{b.GetBroker(), b.GetAddresses()[slices.Min(ids)]})
+			id := slices.Min(ids)
+			out = append(out, server{broker: b.GetBroker(), address: b.GetAddresses()[id], master: id == 0})
 		}
 	}
 	return out

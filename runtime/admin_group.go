@@ -160,6 +160,13 @@ func (a *Admin) ResetOffsets(ctx context.Context, group, topic string, to ResetT
 	if err != nil {
 		return nil, err
 	}
+	servers, _, err := a.serving(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	if err := mastersOnly(servers); err != nil {
+		return nil, err
+	}
 	queues, at, err := a.readable(ctx, topic)
 	if err != nil {
 		return nil, err
@@ -236,7 +243,7 @@ type mover struct {
 func (a *Admin) movers(ctx context.Context, at map[string]string, online bool) ([]mover, error) {
 	var out []mover
 	for _, broker := range slices.Sorted(maps.Keys(at)) {
-		m := mover{server: server{broker, at[broker]}, way: byCommit}
+		m := mover{server: server{broker: broker, address: at[broker]}, way: byCommit}
 		keeps, err := a.port.KeepsResets(ctx, m.address)
 		switch {
 		case err != nil:
@@ -319,7 +326,7 @@ func (a *Admin) CloneOffsets(ctx context.Context, from, to string, topics ...str
 		return nil, err
 	}
 	target := &GroupInfo{Group: to}
-	servers, err := a.masters(ctx)
+	servers, err := a.changeable(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -389,7 +396,7 @@ func (a *Admin) DeleteGroup(ctx context.Context, group string) error {
 	if len(info.Members) > 0 {
 		return membersOnline(info)
 	}
-	servers, err := a.masters(ctx)
+	servers, err := a.changeable(ctx)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (a *Admin) CreateTopic(ctx context.Context, topic string, queues int) error
 	if err := f.err(); err != nil {
 		return err
 	}
-	servers, err := a.masters(ctx)
+	servers, err := a.changeable(ctx)
 	if err != nil {
 		return err
 	}
@@ -125,6 +125,9 @@ func (a *Admin) await(ctx context.Context, done func() (bool, error)) error {
 func (a *Admin) DeleteTopic(ctx context.Context, topic string) error {
 	servers, _, err := a.serving(ctx, topic)
 	if err != nil {
+		return err
+	}
+	if err := mastersOnly(servers); err != nil {
 		return err
 	}
 	err = each(servers, func(s server) error {

@@ -18,6 +18,8 @@ type slowNames struct {
 	actors.AdminPort
 	made  []string
 	asked int32
+	// slave: broker b has lost its master.
+	slave bool
 }
 
 func (*slowNames) Check() []*actors.ConfigError { return nil }
@@ -26,11 +28,17 @@ func (s *slowNames) Open(actors.LinkConfig) (actors.Link, error) { return s, nil
 
 func (*slowNames) Close() error { return nil }
 
-func (*slowNames) Brokers(context.Context) ([]*messages.BrokerAddresses, error) {
+func (s *slowNames) Brokers(context.Context) ([]*messages.BrokerAddresses, error) {
+	b := map[int64]string{0: "b:1", 1: "b:2"}
+	if s.slave {
+		delete(b, 0)
+	}
 	return []*messages.BrokerAddresses{
-		{Broker: "a", Cluster: "c", Addresses: map[int64]string{0: "a:1"}}, {Broker: "b", Cluster: "c", Addresses: map[int64]string{0: "b:1"}},
+		{Broker: "a", Cluster: "c", Addresses: map[int64]string{0: "a:1"}}, {Broker: "b", Cluster: "c", Addresses: b},
 	}, nil
 }
+
+func (*slowNames) Topics(context.Context) ([]string, error) { return []string{"orders"}, nil }
 
 func (s *slowNames) CreateTopic(_ context.Context, address string, t *messages.TopicConfig) error {
 	s.made = append(s.made, address)
@@ -38,7 +46,7 @@ func (s *slowNames) CreateTopic(_ context.Context, address string, t *messages.T
 }
 
 // Route knows nothing at first, then the old numbers of queues, then one broker's new one, then both.
-func (s *slowNames) Route(_ context.Context, topic string) (*messages.TopicRoute, error) {
+func (s *slowNames) Route(ctx context.Context, topic string) (*messages.TopicRoute, error) {
 	s.asked++
 	queues := func(broker string, n int32) *messages.QueueGroup {
 		return &messages.QueueGroup{Broker: broker, ReadQueues: n, WriteQueues: n, Perm: 6}
@@ -47,7 +55,8 @@ func (s *slowNames) Route(_ context.Context, topic string) (*messages.TopicRoute
 	if s.asked == 1 {
 		return nil, &messages.NoRouteError{Topic: topic}
 	}
-	return &messages.TopicRoute{Topic: topic, Queues: stages[min(s.asked-2, 2)]}, nil
+	brokers, err := s.Brokers(ctx)
+	return &messages.TopicRoute{Topic: topic, Queues: stages[min(s.asked-2, 2)], Brokers: brokers}, err
 }
 
 // mute is a transport without an operator's verbs.
@@ -78,6 +87,20 @@ var _ = Describe("An Admin", func() {
 		Expect(names.made).To(HaveLen(2))
 		Expect(a.Close()).To(Succeed())
 	}, SpecTimeout(30*time.Second))
+
+	It("changes nothing at a slave", func(ctx SpecContext) {
+		names := &slowNames{slave: true, asked: 10}
+		a, err := troupe.OpenAdmin(names)
+		Expect(err).NotTo(HaveOccurred())
+		// Any request to a broker would be a nil pointer's.
+		noMaster := MatchError(ContainSubstring("broker b has no master now"))
+		Expect(a.CreateTopic(ctx, "orders", 5)).To(noMaster)
+		Expect(a.DeleteTopic(ctx, "orders")).To(noMaster)
+		_, err = a.Topics(ctx, true)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(names.made).To(BeEmpty())
+		Expect(a.Close()).To(Succeed())
+	})
 
 	It("needs a transport that has an operator's verbs", func() {
 		_, err := troupe.OpenAdmin(mute{})
