@@ -44,6 +44,8 @@ func (b *bench) observed(ctx context.Context, cfg troupe.PullConfig, o troupe.Ob
 		d(c.group)
 	}
 	started(ctx, c.rt)
+	// A shutdown would wait for what a spec has polled and left.
+	DeferCleanup(func(ctx SpecContext) { _ = c.group.CommitAll(ctx) }, NodeTimeout(30*time.Second))
 	return c
 }
 
