@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -165,8 +166,8 @@ func (p *PollGroup) Pull(ctx context.Context, h HandPull) (*messages.PullReply, 
 	if _, err := p.route(ctx, h.Queue.GetTopic()); err != nil {
 		return nil, nil, err
 	}
-	env := p.client.env
-	addr, id, ok := env.Directory.Address(h.Queue.GetBroker(), p.memberFor(h.Queue.Key()))
+	env, member := p.client.env, p.memberOf(h.Queue.Key())
+	addr, ok := member.target(env.Directory, h.Queue.GetBroker())
 	if !ok {
 		return nil, nil, &messages.NetworkError{
 			Request: "PULL_MESSAGE", Address: h.Queue.GetBroker(), NotSent: true, Reason: "no route names an address of this broker",
@@ -177,24 +178,50 @@ func (p *PollGroup) Pull(ctx context.Context, h HandPull) (*messages.PullReply, 
 		SuspendMillis: h.Suspend.Milliseconds(), TimeoutMillis: h.Timeout.Milliseconds(), Kind: h.Subscription.GetKind(),
 		SubscriptionVersion: h.Subscription.GetVersion(), Subscription: h.Subscription,
 	})
-	if err != nil {
-		p.group.suggested.Delete(h.Queue.Key())
-		if unreached(err) {
-			p.client.Refresh(h.Queue.GetTopic())
-		}
-		return nil, nil, err
+	if member.learn(addr, reply, err) {
+		p.client.Refresh(h.Queue.GetTopic())
 	}
-	if reply.GetSuggestedBrokerId() != id {
-		p.group.suggested.Store(h.Queue.Key(), reply.GetSuggestedBrokerId())
+	if err != nil {
+		return nil, nil, err
 	}
 	return reply, p.decode(reply, h), nil
 }
 
-func (p *PollGroup) memberFor(key messages.QueueKey) int64 {
-	if id, ok := p.group.suggested.Load(key); ok {
-		return id.(int64)
+// handMember is whom pulls by hand of a queue ask.
+type handMember struct {
+	mu     sync.Mutex
+	choice memberChoice
+}
+
+func (p *PollGroup) memberOf(key messages.QueueKey) *handMember {
+	if m, ok := p.group.handMembers.Load(key); ok {
+		return m.(*handMember)
 	}
-	return masterID
+	m, _ := p.group.handMembers.LoadOrStore(key, &handMember{})
+	return m.(*handMember)
+}
+
+func (m *handMember) target(d *Directory, broker string) (address string, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	address, _, ok = m.choice.target(d, broker, time.Now())
+	return address, ok
+}
+
+// learn follows the outcome of a pull; unreached says that the route may be an old one.
+func (m *handMember) learn(address string, reply *messages.PullReply, err error) (unreached bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil {
+		m.choice.answered(address, reply.GetSuggestedBrokerId())
+		return false
+	}
+	m.choice.failed()
+	network, unreached := errors.AsType[*messages.NetworkError](err)
+	if unreached {
+		m.choice.missed(address, time.Now())
+	}
+	return unreached && network.NotSent
 }
 
 func (p *PollGroup) exchange(ctx context.Context, req *messages.PullRequest) (*messages.PullReply, error) {

@@ -28,10 +28,10 @@ type groupContext struct {
 	// polls is what a pull group's program polls from, desk who tells it of its queues; nil and zero in other groups.
 	polls *pollbuffer.Buffer
 	desk  kit.Ref
-	// suggested is, for each queue pulled by hand, the member of the broker set that the last answer named; byHand are the
-	// offsets that the program commits of queues that are not assigned.
-	suggested sync.Map
-	byHand    handTable
+	// handMembers are, for each queue pulled by hand, whom to ask (*handMember); byHand are the offsets that the program commits of
+	// queues that are not assigned.
+	handMembers sync.Map
+	byHand      handTable
 	// assigned are the queues that the program chose itself; nil: they are shared among the members.
 	assigned atomic.Pointer[[]messages.QueueKey]
 	calls    *calls

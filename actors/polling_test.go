@@ -235,6 +235,36 @@ var _ = Describe("A pull group", func() {
 		})
 	})
 
+	It("pulls by hand from the slave when the master cannot be reached, and from the master when that is back", Label("A05"), func() {
+		bubble(func() {
+			s := prepare(actors.PollSpec{Assigned: []messages.QueueKey{}}, 1)
+			s.cluster.Fill(key, 5)
+			s.start()
+			door := s.client.PollGroup(group)
+			pull := func() (string, error) {
+				reply, ms, err := door.Pull(ctx, actors.HandPull{
+					Queue: key.Queue(), Subscription: &messages.Subscription{Topic: "orders", Expression: "*"}, Max: 32, Timeout: 10 * time.Second,
+				})
+				if err != nil {
+					return "", err
+				}
+				Expect(ms).To(HaveLen(5))
+				Expect(reply.GetNextOffset()).To(Equal(int64(5)))
+				calls := s.calls(linktest.Pull, on(key))
+				return calls[len(calls)-1].Address, nil
+			}
+			Expect(pull()).To(Equal(linktest.Address("a")))
+			s.cluster.Down(linktest.Address("a"), &linktest.Answer{Err: linktest.Unreachable("a")})
+			_, err := pull()
+			Expect(err).To(HaveOccurred())
+			Expect(pull()).To(Equal(linktest.SlaveAddress("a")), "the next one asks the slave at once")
+			s.cluster.Down(linktest.Address("a"), nil)
+			s.pass(2 * time.Second)
+			Expect(pull()).To(Equal(linktest.Address("a")))
+			s.stop(time.Second)
+		})
+	})
+
 	It("says that it has no handler to a tool that wants a message consumed directly", func() {
 		bubble(func() {
 			s := prepare(actors.PollSpec{}, 1)

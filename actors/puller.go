@@ -27,13 +27,12 @@ type Puller struct {
 
 	request int64
 	// out is the outstanding pull, nil if there is none.
-	out       *outstandingPull
-	sentAt    time.Time
-	offset    int64
-	suggested int64
+	out    *outstandingPull
+	sentAt time.Time
+	offset int64
 	// asked is the id of the member of the broker set that has the outstanding pull.
 	asked    int64
-	avoided  avoidance
+	member   memberChoice
 	failures int
 	// empties counts answers in a row that came at once and brought nothing.
 	empties int
@@ -137,7 +136,7 @@ func (a *Puller) pull(c *kit.Context) {
 		return
 	}
 	q := a.q.queue
-	addr, id, ok := a.target()
+	addr, id, ok := a.member.target(a.env.Directory, q.GetBroker(), time.Now())
 	if !ok {
 		a.failures++
 		a.wait(c, waitNoBroker, backOff(time.Second, 5*time.Second, a.failures), nil)
@@ -186,19 +185,6 @@ func (o *outstandingPull) Pulled(reply *messages.PullReply, err error) {
 	o.self.Tell(&o.answered)
 }
 
-// target chooses the member of the broker set to ask: the one that the last answer suggested, unless it could not be reached a
-// moment ago and there is another. Name servers may go on naming a dead master for minutes.
-func (a *Puller) target() (address string, id int64, ok bool) {
-	directory, broker := a.env.Directory, a.q.queue.GetBroker()
-	address, id, ok = directory.Address(broker, a.suggested)
-	if ok && a.avoided.now(address, time.Now()) {
-		if other, otherID, another := directory.Beside(broker, id); another {
-			return other, otherID, true
-		}
-	}
-	return address, id, ok
-}
-
 func (a *Puller) answered(c *kit.Context, m *messages.PullAnswered) {
 	if m.GetRequest() != a.request || a.out == nil {
 		return
@@ -214,8 +200,8 @@ func (a *Puller) answered(c *kit.Context, m *messages.PullAnswered) {
 		return
 	}
 	reply := m.GetReply()
-	a.suggested, a.failures = reply.GetSuggestedBrokerId(), 0
-	a.avoided.reached(a.q.status.address.get())
+	a.failures = 0
+	a.member.answered(a.q.status.address.get(), reply.GetSuggestedBrokerId())
 	a.q.status.brokerMin.Store(reply.GetMinOffset())
 	a.q.status.brokerMax.Store(reply.GetMaxOffset())
 	next := reply.GetNextOffset()
@@ -223,7 +209,7 @@ func (a *Puller) answered(c *kit.Context, m *messages.PullAnswered) {
 	switch {
 	case illegal && a.asked != masterID:
 		// A slave may be behind, and may have dropped what its master still has: only a master's bounds are believed.
-		a.suggested = masterID
+		a.member.failed()
 		a.empties++
 		a.wait(c, waitBehind, backOff(20*time.Millisecond, time.Second, a.empties), nil)
 	case illegal:
@@ -261,11 +247,11 @@ func (a *Puller) passOn(c *kit.Context, pulled *messages.Pulled) {
 func (a *Puller) failed(c *kit.Context, err error) {
 	a.failures++
 	topic := a.q.key.Topic
-	a.suggested = masterID // a slave that cannot or will not serve must not be asked for ever
+	a.member.failed()
 	var refused *messages.BrokerError
 	if !errors.As(err, &refused) {
 		c.Tell(a.group.routes, &messages.RefreshRoute{Topic: topic})
-		a.avoided.missed(a.q.status.address.get(), time.Now())
+		a.member.missed(a.q.status.address.get(), time.Now())
 		a.wait(c, waitNetwork, backOff(200*time.Millisecond, 3*time.Second, a.failures), err)
 		return
 	}
@@ -347,37 +333,6 @@ func (a *Puller) stop(c *kit.Context) {
 		return
 	}
 	a.out.underway.Cancel() // its end comes as PullAnswered
-}
-
-// avoidance remembers the address that could not be reached last, and for how long to ask another one instead.
-type avoidance struct {
-	address string
-	until   time.Time
-	misses  int
-}
-
-// A member that could not be reached is tried again after this, doubling.
-const (
-	avoidFirst = time.Second
-	avoidLast  = 10 * time.Second
-)
-
-func (v *avoidance) missed(address string, now time.Time) {
-	if v.address != address {
-		*v = avoidance{address: address}
-	}
-	v.misses++
-	v.until = now.Add(backOff(avoidFirst, avoidLast, v.misses))
-}
-
-func (v *avoidance) reached(address string) {
-	if v.address == address {
-		*v = avoidance{}
-	}
-}
-
-func (v *avoidance) now(address string, now time.Time) bool {
-	return v.address == address && now.Before(v.until)
 }
 
 // staleness counts answers "subscription not latest": three within half a minute are no passing state.

@@ -45,9 +45,17 @@ func OpenAdmin(t Transport, opts ...Option) (*Admin, error) {
 	if err != nil {
 		return nil, err
 	}
+	a, err := adminOf(link)
+	if err != nil {
+		return nil, errors.Join(err, link.Close())
+	}
+	return a, nil
+}
+
+func adminOf(link actors.Link) (*Admin, error) {
 	port, ok := link.(actors.AdminPort)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("transport %T cannot administer", t), link.Close())
+		return nil, fmt.Errorf("the transport's %T cannot administer", link)
 	}
 	return &Admin{link: link, port: port}, nil
 }

@@ -166,6 +166,20 @@ func (g *PullGroup) FetchCommitted(ctx context.Context, q *Queue, from Committed
 	return door.Committed(ctx, q)
 }
 
+// View finds a message by its offset id, with a topic also by its unique id, see Admin.Message (viewMessage). Errors: ErrNoMessage,
+// *ConfigError.
+func (g *PullGroup) View(ctx context.Context, id, topic string) (*Message, error) {
+	client := g.group.runtime.running()
+	if client == nil {
+		return nil, g.group.runtime.whyNotRunning()
+	}
+	admin, err := adminOf(client.Env().Link)
+	if err != nil {
+		return nil, err
+	}
+	return admin.Message(ctx, id, topic)
+}
+
 // SendBack hands a message back and returns when a broker has taken it: it comes again in %RETRY%group, not before delay, by the broker's
 // schedule if that is 0; a negative delay, or MaxRetries retries, put it into %DLQ%group (sendMessageBack). A pull group does not
 // subscribe to its retry topic by itself.

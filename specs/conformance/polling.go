@@ -75,6 +75,21 @@ func (c *caller) until(ctx context.Context, n int, done func(troupe.Batch)) (bod
 	return bodies
 }
 
+// untilWithin polls n messages, for which there may be much time.
+func (c *caller) untilWithin(ctx context.Context, n int, patience time.Duration) (bodies []string) {
+	GinkgoHelper()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for len(bodies) < n {
+		batch, err := c.group.Poll(ctx)
+		Expect(err).NotTo(HaveOccurred(), "after %d messages", len(bodies))
+		for _, m := range batch.Messages {
+			bodies = append(bodies, string(m.GetBody()))
+		}
+	}
+	return bodies
+}
+
 // nothing polls for a while and expects that there is nothing.
 func (c *caller) nothing(ctx context.Context) {
 	GinkgoHelper()
@@ -482,6 +497,57 @@ func Polling(cluster func(ctx context.Context) Cluster) {
 		Expect(r.count()).To(Equal(400))
 		Expect(c.rt.Shutdown(ctx)).To(Succeed())
 		Expect(b.committed(ctx, b.link(), b.group)).To(Equal(int64(400)))
+	}, SpecTimeout(time.Minute))
+
+	It("polls queues that came while it was there from their beginning", Label("A03"), func(ctx SpecContext) {
+		b := newBench(ctx, cluster(ctx), 2)
+		c := b.caller(ctx, troupe.PullConfig{ConsumeFrom: troupe.LastOffset, StrictLast: true})
+		c.queue(ctx, 1)
+		Expect(b.CreateTopic(ctx, b.topic, 4)).To(Succeed())
+		next := 0
+		p := b.publisher(ctx, troupe.PublisherConfig{Select: func(_ *troupe.Message, queues []*troupe.Queue) int {
+			next++
+			return 2 + next%(len(queues)-2)
+		}})
+		b.publish(ctx, p, 20)
+		bodies := c.untilWithin(ctx, 20, time.Minute)
+		Expect(bodies).To(ConsistOf(numbers(0, 20)))
+	}, SpecTimeout(2*time.Minute))
+
+	It("starts before its topic exists, and polls it as soon as it does", Label("A35"), func(ctx SpecContext) {
+		b := newBench(ctx, cluster(ctx), 1)
+		late := unique("late")
+		c := b.caller(ctx, first, func(g *troupe.PullGroup) {
+			Expect(g.Subscribe(b.topic, troupe.AllTags())).To(Succeed())
+			Expect(g.Subscribe(late, troupe.AllTags())).To(Succeed())
+		})
+		p := b.publisher(ctx, troupe.PublisherConfig{})
+		b.publish(ctx, p, 1)
+		Expect(c.next(ctx).Queue.GetTopic()).To(Equal(b.topic), "the other topic holds nothing up")
+		Expect(b.CreateTopic(ctx, late, 1)).To(Succeed())
+		_, err := p.Send(ctx, troupe.NewMessage(late, []byte("late")))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(c.untilWithin(ctx, 1, time.Minute)).To(Equal([]string{"late"}))
+	}, SpecTimeout(2*time.Minute))
+
+	It("stands beside others in one program, and is there again after a shutdown", Label("A34"), func(ctx SpecContext) {
+		b := newBench(ctx, cluster(ctx), 1)
+		b.publish(ctx, b.publisher(ctx, troupe.PublisherConfig{}), 20)
+		for round := range 3 {
+			rt := b.runtime()
+			groups := make([]*troupe.PullGroup, 3)
+			for i := range groups {
+				groups[i] = rt.Pull(fmt.Sprint(b.group, "-", round, "-", i), first)
+				Expect(groups[i].Subscribe(b.topic, troupe.AllTags())).To(Succeed())
+			}
+			started(ctx, rt)
+			for _, g := range groups {
+				c := &caller{bench: b, rt: rt, group: g}
+				Expect(c.until(ctx, 20, nil)).To(Equal(numbers(0, 20)))
+				Expect(g.CommitAll(ctx)).To(Succeed())
+			}
+			Expect(rt.Shutdown(ctx)).To(Succeed())
+		}
 	}, SpecTimeout(time.Minute))
 
 	It("tells which queues it has, whenever that changes", Label("A49"), func(ctx SpecContext) {
