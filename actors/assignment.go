@@ -52,6 +52,8 @@ type assignment struct {
 	// tell of OnRevoke.
 	polls                    atomic.Pointer[pollbuffer.Line]
 	callerAsked, callerReady bool
+	// untold keeps a pull group's queue from being polled until its program was told of it (PollSpec.OnAssignment).
+	untold atomic.Bool
 
 	// epoch grows whenever what was submitted before must not run or count any more.
 	epoch atomic.Int64
@@ -120,8 +122,19 @@ func (q *assignment) abandon() {
 // pause holds the queue's pulls, and what waits of them to be polled, or lets them go.
 func (q *assignment) pause(paused bool) {
 	q.paused.Store(paused)
+	q.show()
+}
+
+// told lets the queue be polled: its program knows of it.
+func (q *assignment) told() {
+	q.untold.Store(false)
+	q.show()
+}
+
+// show applies both to the line, if there is one: a line that is being made looks again when it is there.
+func (q *assignment) show() {
 	if l := q.polls.Load(); l != nil {
-		l.Pause(paused)
+		l.Pause(q.paused.Load() || q.untold.Load())
 	}
 }
 

@@ -199,6 +199,17 @@ func (g *groupContext) pollFacts(queues []*messages.QueueFacts) *messages.PollFa
 	return f
 }
 
+// told lets queues be polled that a pull group's program was told of.
+func (g *groupContext) told(keys []messages.QueueKey) {
+	g.status.mu.Lock()
+	defer g.status.mu.Unlock()
+	for _, q := range g.status.queues {
+		if slices.Contains(keys, q.key) {
+			q.told()
+		}
+	}
+}
+
 // unpolled counts what waits to be polled and what is on its way there, in messages. It is a sum, not a counter that could drift.
 func (g *groupContext) unpolled() (sum int64) {
 	g.status.mu.Lock()

@@ -26,8 +26,10 @@ func (o *ownedQueue) holdsUp(spec *GroupSpec) bool {
 	return spec.broadcasts() && !o.begun && !o.revoking
 }
 
-func (a *Rebalancer) own(c *kit.Context, key messages.QueueKey, sub *messages.Subscription) {
+// own begins a queue; untold says that a pull group's program is just being told of it.
+func (a *Rebalancer) own(c *kit.Context, key messages.QueueKey, sub *messages.Subscription, untold bool) {
 	q := newAssignment(key, sub, a.group)
+	q.untold.Store(untold)
 	q.late = a.group.spec.broadcasts() && a.group.status.wasReady.Load() || a.group.status.cameLate(key)
 	q.paused.Store(a.pausedAll || a.paused[key])
 	a.group.status.addQueue(q)

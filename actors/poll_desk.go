@@ -13,7 +13,7 @@ import (
 //	Owns        what the program was told and is to be told of its queues
 //	Parent      ConsumerGroup
 //	In          assignmentChanged, listenerTold
-//	Out         calls of PollSpec.OnAssignment
+//	Out         calls of PollSpec.OnAssignment; after each, its queues may be polled
 //	States      idle, telling
 //	Invariants  one call at a time; of a topic that changes again meanwhile only the youngest state is told
 //	Restart     what was not told yet is told with the next change
@@ -34,8 +34,8 @@ type assignmentChanged struct {
 
 // listenerTold says that a call has come back.
 type listenerTold struct {
-	topic string
-	err   error
+	*assignmentChanged
+	err error
 }
 
 // Receive handles one message.
@@ -70,7 +70,7 @@ func (a *PollDesk) tell(c *kit.Context) {
 	a.waiting, a.telling = a.waiting[1:], true
 	listener := a.group.spec.Poll.OnAssignment
 	c.Go(0, func(context.Context) kit.Message {
-		return &listenerTold{topic: next.topic, err: contained(func() error {
+		return &listenerTold{assignmentChanged: next, err: contained(func() error {
 			listener(next.topic, queuesOf(next.all), queuesOf(next.mine))
 			return nil
 		})}
@@ -79,6 +79,7 @@ func (a *PollDesk) tell(c *kit.Context) {
 
 func (a *PollDesk) told(c *kit.Context, m *listenerTold) {
 	a.telling = false
+	a.group.told(m.mine)
 	if m.err != nil {
 		a.env.Events.Record(&messages.Event{
 			Kind: messages.EventKind_EVENT_KIND_HANDLER_PANICKED, Group: a.group.spec.Name, Topic: m.topic, Text: "OnAssignment",

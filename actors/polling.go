@@ -25,7 +25,8 @@ type PollSpec struct {
 	// OnRevoke is called on a goroutine of its own when a queue is about to be given up, which waits for its return, but not
 	// longer than the context lasts; nil: the queue waits for its batches to be finished, for as long as RevokeGrace.
 	OnRevoke func(context.Context, *messages.Queue)
-	// OnAssignment is told of each topic's queues, all and this member's, whenever either change; calls come one after the other.
+	// OnAssignment is told of each topic's queues, all and this member's, whenever either change; calls come one after the other. A queue
+	// that has come is polled from only when the call that told of it has returned.
 	OnAssignment func(topic string, all, mine []*messages.Queue)
 }
 
@@ -36,7 +37,8 @@ func (a *polling) start(c *kit.Context) {
 	if a.q.polls.Load() == nil {
 		self := c.Self()
 		a.q.polls.Store(a.group.polls.Line(
-			a.q.queue, a.q.window.Committed(), a.q.paused.Load(), &a.q.status.committed, func() { self.Tell(settled) }))
+			a.q.queue, a.q.window.Committed(), true, &a.q.status.committed, func() { self.Tell(settled) }))
+		a.q.show()
 	}
 }
 

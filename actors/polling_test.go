@@ -275,6 +275,41 @@ var _ = Describe("A pull group", func() {
 		})
 	})
 
+	It("gives nothing of a queue before its program has been told of it, whatever the telling does", Label("A49"), func() {
+		bubble(func() {
+			gate := make(chan struct{})
+			s := prepare(actors.PollSpec{OnAssignment: func(_ string, all, mine []*messages.Queue) {
+				<-gate
+				if len(mine) == 1 {
+					panic("in OnAssignment")
+				}
+			}}, 2)
+			s.cluster.Fill(key, 5)
+			s.start()
+			ask := func() error {
+				short, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				_, _, err := s.client.PollGroup(group).Take(short)
+				return err
+			}
+			Expect(ask()).To(MatchError(context.DeadlineExceeded))
+			Expect(s.facts(key).GetWaiting()).To(ContainSubstring("OnAssignment has not returned"))
+			gate <- struct{}{}
+			s.pass(0)
+			Expect(ask()).To(Succeed())
+			s.cluster.Join(group, "you")
+			s.cluster.Notify(group)
+			s.pass(time.Second)
+			gate <- struct{}{}
+			s.cluster.Fill(key, 5)
+			s.pass(0)
+			Expect(ask()).To(Succeed(), "what is kept goes on")
+			Expect(s.seen(messages.EventKind_EVENT_KIND_HANDLER_PANICKED)).To(HaveLen(1))
+			close(gate)
+			s.stop(time.Second)
+		})
+	})
+
 	It("does not hang in a shutdown for a program that will not come back", Label("A32"), func() {
 		bubble(func() {
 			s := prepare(actors.PollSpec{AutoCommit: true}, 1)

@@ -58,6 +58,7 @@ const (
 	waitSpan     = "no credit: span"
 	waitMemory   = "no credit: memory of the runtime"
 	waitPolls    = "no credit: messages of the group wait to be polled"
+	waitUntold   = "not polled: OnAssignment has not returned"
 	waitNoBroker = "back-off: no broker address"
 	waitNetwork  = "back-off: network"
 	waitRefused  = "back-off: refused by the broker"

@@ -88,6 +88,9 @@ func (q *assignment) facts(limits Limits, now time.Time) *messages.QueueFacts {
 	}
 	if l := q.polls.Load(); l != nil {
 		f.Position, f.Unfinished = l.Position(), l.Unfinished()
+		if q.untold.Load() {
+			f.Waiting = waitUntold
+		}
 	}
 	if f.BrokerMaxOffset > f.CommittedOffset {
 		f.Lag = f.BrokerMaxOffset - f.CommittedOffset

@@ -362,7 +362,7 @@ func (a *Rebalancer) divided(c *kit.Context, t *balancedTopic, m *messages.Membe
 
 func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic, share []messages.QueueKey) {
 	a.group.status.firstAssigned(topic, t.queues)
-	a.tellListener(c, topic, t, share)
+	fresh := a.tellListener(c, topic, t, share)
 	want := make(map[messages.QueueKey]bool)
 	if sub := a.group.subscriptions().of(topic); sub == nil || !sub.Listen {
 		for _, key := range share {
@@ -390,20 +390,26 @@ func (a *Rebalancer) assign(c *kit.Context, topic string, t *balancedTopic, shar
 				continue // its Announced starts a round
 			}
 			a.changed = true
-			a.own(c, key, t.subscription)
+			a.own(c, key, t.subscription, slices.Contains(fresh, key))
 		} else if owned.revoking {
 			a.again = true // it comes back to us: start anew when the old one has ended
 		}
 	}
 }
 
-// tellListener passes on which queues a topic has and which are this member's, when either has changed.
-func (a *Rebalancer) tellListener(c *kit.Context, topic string, t *balancedTopic, mine []messages.QueueKey) {
-	if a.group.desk.IsZero() || slices.Equal(t.toldAll, t.queues) && slices.Equal(t.toldMine, mine) {
-		return
+// tellListener passes on which queues a topic has and which are this member's, when either has changed. It gives those that have come.
+func (a *Rebalancer) tellListener(c *kit.Context, topic string, t *balancedTopic, mine []messages.QueueKey) (fresh []messages.QueueKey) {
+	if a.group.polls == nil || a.group.spec.Poll.OnAssignment == nil || slices.Equal(t.toldAll, t.queues) && slices.Equal(t.toldMine, mine) {
+		return nil
+	}
+	for _, key := range mine {
+		if !slices.Contains(t.toldMine, key) {
+			fresh = append(fresh, key)
+		}
 	}
 	t.toldAll, t.toldMine = slices.Clone(t.queues), slices.Clone(mine)
 	c.Tell(a.group.desk, &assignmentChanged{topic: topic, all: t.toldAll, mine: t.toldMine})
+	return fresh
 }
 
 func (a *Rebalancer) endRound(c *kit.Context) {

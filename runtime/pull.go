@@ -160,7 +160,10 @@ func (g *PullGroup) spec(version int64) *actors.GroupSpec {
 	spec.HandOff = max(c.HandOff, 0)
 	spec.Allocate = c.strategy()
 	spec.Poll = &actors.PollSpec{
-		AutoCommit: !c.ManualCommit, Limit: int64(c.MaxCachedTotal), OnRevoke: c.OnRevoke, OnAssignment: g.assignmentChanged,
+		AutoCommit: !c.ManualCommit, Limit: int64(c.MaxCachedTotal), OnRevoke: c.OnRevoke,
+	}
+	if c.OnAssignment != nil || g.schedule.any() {
+		spec.Poll.OnAssignment = g.assignmentChanged
 	}
 	if c.Offsets != nil {
 		spec.Broadcast = &actors.BroadcastSpec{}

@@ -44,7 +44,8 @@ type PullConfig struct {
 	// RevokeGrace or in a shutdown after Config.DrainTimeout. Nothing of the queue is polled any more by then.
 	OnRevoke func(ctx context.Context, q *Queue)
 	// OnAssignment, if set, is told which queues a topic has and which of them are this member's, whenever either changes
-	// (MessageQueueListener, TopicMessageQueueChangeListener). Calls come one after the other, on goroutines of the group.
+	// (MessageQueueListener, TopicMessageQueueChangeListener). Calls come one after the other, on goroutines of the group, the first before Start
+	// returns. A queue that has come is polled from only when the call has returned: Seek in it to go on at an offset of the program's own.
 	OnAssignment func(topic string, all, mine []*Queue)
 	// HandOff is how long a queue that comes to this member waits for its former owner to finish, store and unlock it, see
 	// ConcurrentConfig. Default 2 s, 10 ms to 1 min; NoHandOff to begin at once and take no locks.

@@ -53,6 +53,13 @@ func (s *schedule) add(topic string, task Task) {
 	s.tasks[topic] = task
 }
 
+// any tells whether there are tasks.
+func (s *schedule) any() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.tasks) > 0
+}
+
 // assigned begins and ends loops as the queues of a topic come and go.
 func (s *schedule) assigned(topic string, mine []*Queue) {
 	s.mu.Lock()

@@ -136,6 +136,9 @@ func (r *Runtime) Start(ctx context.Context) error {
 		r.startFailed(spec)
 		return fmt.Errorf("start: %w", err)
 	}
+	r.mu.Lock()
+	r.client = client // what is called during the start may use it
+	r.mu.Unlock()
 	if err := client.WaitReady(ctx); err != nil {
 		obstacles := client.Obstacles()
 		client.Abort()
@@ -144,7 +147,7 @@ func (r *Runtime) Start(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.client, r.state = client, started
+	r.state = started
 	r.headroom.watch(r.config.HeapHeadroom)
 	return nil
 }
@@ -193,7 +196,7 @@ func (r *Runtime) startFailed(spec actors.ClientSpec) {
 	memberships.leave(spec.ClientID, groupNames(spec))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state = declaring
+	r.state, r.client = declaring, nil
 }
 
 // Shutdown stops the Runtime in order: no new pulls; running handlers end until Config.DrainTimeout or ctx's deadline, then
@@ -288,7 +291,7 @@ func (r *Runtime) declaringOrRunning() (running bool, err error) {
 func (r *Runtime) running() *actors.Client {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.state == started || r.state == closing {
+	if r.state == starting || r.state == started || r.state == closing {
 		return r.client
 	}
 	return nil

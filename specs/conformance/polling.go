@@ -499,6 +499,34 @@ func Polling(cluster func(ctx context.Context) Cluster) {
 		Expect(b.committed(ctx, b.link(), b.group)).To(Equal(int64(400)))
 	}, SpecTimeout(time.Minute))
 
+	It("lets the program put each queue at an offset of its own before anything of it is polled", Label("A49"), func(ctx SpecContext) {
+		b := newBench(ctx, cluster(ctx), 4)
+		b.publish(ctx, b.publisher(ctx, troupe.PublisherConfig{}), 80)
+		var mu sync.Mutex
+		var c *caller
+		sought := map[int32]int{}
+		cfg := manual
+		cfg.OnAssignment = func(_ string, _, mine []*troupe.Queue) {
+			defer GinkgoRecover()
+			mu.Lock()
+			defer mu.Unlock()
+			for _, q := range mine {
+				if sought[q.GetId()]++; sought[q.GetId()] == 1 {
+					Expect(c.group.Seek(ctx, q, 15)).To(Succeed())
+				}
+			}
+		}
+		c = &caller{bench: b, rt: b.runtime()}
+		c.group = c.rt.Pull(b.group, cfg)
+		Expect(c.group.Subscribe(b.topic, troupe.AllTags())).To(Succeed())
+		started(ctx, c.rt)
+		c.until(ctx, 20, func(batch troupe.Batch) {
+			Expect(batch.Messages[0].GetQueueOffset()).To(BeNumerically(">=", 15))
+			Expect(batch.Done()).To(Succeed())
+		})
+		c.nothing(ctx)
+	}, SpecTimeout(time.Minute))
+
 	It("polls queues that came while it was there from their beginning", Label("A03"), func(ctx SpecContext) {
 		b := newBench(ctx, cluster(ctx), 2)
 		c := b.caller(ctx, troupe.PullConfig{ConsumeFrom: troupe.LastOffset, StrictLast: true})
