@@ -59,6 +59,8 @@ var _ = Describe("A pull group", func() {
 			s.take()
 			s.take()
 			s.pass(10 * time.Second)
+			s.cluster.Fill(key, 5) // which is pulled after something was committed
+			s.pass(time.Second)
 			beat := s.calls(linktest.Heartbeat)[0].Request.(*messages.Heartbeat)
 			Expect(beat.GetGroups()).To(HaveLen(1))
 			Expect(beat.GetGroups()[0].GetActive()).To(BeTrue())
@@ -68,6 +70,7 @@ var _ = Describe("A pull group", func() {
 				Expect(call.Request.(*messages.PullRequest).GetSubscription().GetExpression()).To(Equal("*"))
 				Expect(call.Request.(*messages.PullRequest).GetCommit()).To(BeFalse())
 			}
+			Expect(s.calls(linktest.Pull, on(key))).To(ContainElement(HaveField("Offset", BeNumerically(">=", 40))))
 			Expect(s.cluster.Offset(group, key)).To(Equal(int64(32)), "the first batch: the program has come back for another")
 			s.stop(time.Second)
 		})

@@ -98,9 +98,6 @@ func (s *stage) poll(p actors.PollSpec) {
 	for _, sub := range g.Subscriptions {
 		sub.One = nil
 	}
-	if p.Assigned != nil {
-		g.HandOff = 0
-	}
 }
 
 // handler wraps a handler so that calls and their bodies are on record.
