@@ -26,12 +26,11 @@ func (t *handTable) of(key messages.QueueKey) *queueStatus {
 	return t.queues[key]
 }
 
-// commit notes an offset; first says that the queue was not known.
-func (t *handTable) commit(key messages.QueueKey, offset int64) (s *queueStatus, first bool) {
+// commit notes an offset.
+func (t *handTable) commit(key messages.QueueKey, offset int64) (s *queueStatus) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s = t.queues[key]
-	if first = s == nil; first {
+	if s = t.queues[key]; s == nil {
 		s = &queueStatus{key: key}
 		if t.queues == nil {
 			t.queues = make(map[messages.QueueKey]*queueStatus)
@@ -39,7 +38,7 @@ func (t *handTable) commit(key messages.QueueKey, offset int64) (s *queueStatus,
 		t.queues[key] = s
 	}
 	s.committed.Store(offset)
-	return s, first
+	return s
 }
 
 // route makes sure that a topic's brokers are known. Errors: ErrNoRoute, ctx's.
@@ -134,9 +133,9 @@ func (p *PollGroup) Note(ctx context.Context, q *messages.Queue, offset int64) e
 		l.Hold(offset)
 		return nil
 	}
-	if s, first := p.group.byHand.commit(q.Key(), offset); first {
-		p.client.Tell(p.group.spec.Name, &trackOffset{key: q.Key(), status: s, start: -1})
-	}
+	// Told each time: the queue may have been assigned meanwhile, and given up again.
+	s := p.group.byHand.commit(q.Key(), offset)
+	p.client.Tell(p.group.spec.Name, &trackOffset{key: q.Key(), status: s, start: -1, byHand: true})
 	return nil
 }
 

@@ -88,6 +88,8 @@ type trackOffset struct {
 	key    messages.QueueKey
 	status *queueStatus
 	start  int64
+	// byHand says that no AssignedQueue has the queue: if one has it after all, or it is tracked already, nothing changes.
+	byHand bool
 }
 
 // forgetOffset tells the OffsetPersister that a queue is not ours to persist any more.
@@ -180,6 +182,9 @@ func (a *OffsetPersister) start(c *kit.Context) {
 }
 
 func (a *OffsetPersister) track(c *kit.Context, m *trackOffset) {
+	if m.byHand && a.table.queues[m.key] != nil {
+		return
+	}
 	t := &trackedOffset{status: m.status, persisted: m.start}
 	a.table.queues[m.key] = t
 	if m.start < 0 && a.home.eager() {

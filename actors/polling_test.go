@@ -378,6 +378,31 @@ var _ = Describe("A pull group", func() {
 		})
 	})
 
+	It("stores what is committed by hand also of a queue that was assigned for a while", Label("A49"), func() {
+		bubble(func() {
+			s := prepare(actors.PollSpec{Assigned: []messages.QueueKey{}}, 1)
+			s.cluster.Fill(key, 50)
+			s.start()
+			door := s.client.PollGroup(group)
+			Expect(door.Note(ctx, key.Queue(), 7)).To(Succeed())
+			s.pass(6 * time.Second)
+			Expect(s.cluster.Offset(group, key)).To(Equal(int64(7)))
+			assign := func(queues ...messages.QueueKey) {
+				s.client.Tell(group, &actors.AssignQueues{Queues: queues, Kind: messages.FilterKind_FILTER_KIND_TAG, Expression: "*"})
+				s.pass(time.Second)
+			}
+			assign(key)
+			Expect(s.take().Finish()).To(Succeed())
+			assign()
+			Expect(s.owned("orders")).To(BeEmpty())
+			Expect(s.cluster.Offset(group, key)).To(Equal(int64(39)), "32 from where the program stood")
+			Expect(door.Note(ctx, key.Queue(), 45)).To(Succeed())
+			s.pass(6 * time.Second)
+			Expect(s.cluster.Offset(group, key)).To(Equal(int64(45)))
+			s.stop(time.Second)
+		})
+	})
+
 	It("says what became of a commit", Label("A50"), func() {
 		bubble(func() {
 			s := prepare(actors.PollSpec{}, 1)
