@@ -70,6 +70,8 @@ const (
 	PropertyProducerGroup = "PGROUP"
 	// PropertyTransactionCheckTimes counts how often the producer was asked.
 	PropertyTransactionCheckTimes = "TRANSACTION_CHECK_TIMES"
+	// PropertyTransactionPreparedOffset is where a half message was first, when it had to be stored again before it could be asked about.
+	PropertyTransactionPreparedOffset = "TRAN_PREPARED_QUEUE_OFFSET"
 	// PropertyCheckImmunityTime is how long the producer is not asked, in seconds.
 	PropertyCheckImmunityTime = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 	// PropertyTransactionID is the transaction's id.
@@ -146,7 +148,7 @@ var reservedProperties = map[string]bool{
 	PropertyDeadLetterOriginTopic: true, PropertyDeadLetterOriginMessageID: true, PropertyConsumeStartTime: true,
 	PropertyMinOffset: true, PropertyMaxOffset: true, PropertyRegion: true, PropertyTraceOn: true, PropertyCluster: true,
 	PropertyCRC32: true, PropertyBornHost: true, PropertyBornTimestamp: true, PropertyTransactionPrepared: true,
-	PropertyProducerGroup: true, PropertyTransactionCheckTimes: true, PropertyCheckImmunityTime: true,
+	PropertyProducerGroup: true, PropertyTransactionCheckTimes: true, PropertyTransactionPreparedOffset: true, PropertyCheckImmunityTime: true,
 	PropertyTransactionID: true, PropertyCorrelationID: true, PropertyReplyToClient: true, PropertyTTL: true,
 	PropertyMessageType: true, PropertyArriveTime: true, PropertyPushReplyTime: true, PropertyPopCheckpoint: true,
 	PropertyPopCheckOffset: true, PropertyFirstPopTime: true, PropertyInnerNum: true, PropertyInnerBase: true,

@@ -18,7 +18,7 @@ import (
 var ErrStopped = errors.New("broker stopped")
 
 // Broker is a RocketMQ broker, and its own name server unless it registers with another. What a real broker has on disk
-// outlives Stop and Restart: messages, topics, group configurations, offsets, the progress of delayed messages. What a real
+// outlives Stop and Restart: messages, topics, group configurations, offsets, the progress of delayed messages and of transactions. What a real
 // broker has in memory does not: members, queue locks, held pulls. All methods may be called from any goroutine.
 type Broker struct {
 	cfg     Config
@@ -27,6 +27,7 @@ type Broker struct {
 	groups  *groupTable
 	offsets *offsetTable
 	delays  *delayProgress
+	halves  sync.Mutex // half messages and what became of them change together
 	faults  *Faults
 	events  *events
 	ids     *wire.UniqueIDs
@@ -207,4 +208,11 @@ func (b *Broker) host() []byte {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return messages.HostBytes(b.hostPort)
+}
+
+// ip is the broker's address without its port, as some remarks name it.
+func (b *Broker) ip() string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.hostPort.Addr().String()
 }

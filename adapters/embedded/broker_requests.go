@@ -22,5 +22,9 @@ func (i *incarnation) brokerConfig() *wire.Command {
 		"litePullMessageEnable":       flag(!cfg.NoLitePull),
 		"useServerSideResetOffset":    flag(!cfg.ClientSideReset),
 		"maxMessageSize":              strconv.Itoa(cfg.MaxMessageBytes),
+		"rejectTransactionMessage":    flag(cfg.NoTransactions),
+		"transactionTimeOut":          strconv.FormatInt(cfg.TransactionTimeout.Milliseconds(), 10),
+		"transactionCheckInterval":    strconv.FormatInt(cfg.TransactionCheckInterval.Milliseconds(), 10),
+		"transactionCheckMax":         strconv.Itoa(cfg.TransactionCheckMax),
 	}))
 }

@@ -44,6 +44,16 @@ type Config struct {
 	PullBytes    int
 	// MaxMessageBytes bounds one message's body; 0: 4 MiB.
 	MaxMessageBytes int
+	// NoTransactions: half messages of transactions are refused (rejectTransactionMessage=true).
+	NoTransactions bool
+	// TransactionTimeout is how old a half message must be before its producers are asked what became of it, unless the message
+	// says so itself (CHECK_IMMUNITY_TIME_IN_SECONDS); 0: 6 s.
+	TransactionTimeout time.Duration
+	// TransactionCheckInterval is the time between two rounds of asking; 0: 30 s, as in Apache since 5.0 (before: 60 s).
+	TransactionCheckInterval time.Duration
+	// TransactionCheckMax is how often producers are asked about one half message; after that it is moved to
+	// TRANS_CHECK_MAX_TIME_TOPIC. 0: 15.
+	TransactionCheckMax int
 	// RetainBytes is how much of the log is kept; the oldest megabytes beyond it are forgotten. 0: everything.
 	RetainBytes int64
 	// Credentials, if set, are those that every request but for routes must be signed with; others are refused with NO_PERMISSION.
@@ -81,6 +91,15 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxMessageBytes == 0 {
 		c.MaxMessageBytes = 4 << 20
+	}
+	if c.TransactionTimeout == 0 {
+		c.TransactionTimeout = 6 * time.Second
+	}
+	if c.TransactionCheckInterval == 0 {
+		c.TransactionCheckInterval = 30 * time.Second
+	}
+	if c.TransactionCheckMax == 0 {
+		c.TransactionCheckMax = 15
 	}
 	return c
 }

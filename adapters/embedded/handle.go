@@ -18,6 +18,8 @@ func (i *incarnation) handle(c *connection, cmd *wire.Command) *wire.Command {
 		return i.send(c, cmd)
 	case wire.ConsumerSendMsgBack:
 		return i.sendBack(cmd)
+	case wire.EndTransaction:
+		return i.endTransaction(cmd)
 	case wire.HeartBeat:
 		return i.heartbeat(c, cmd)
 	case wire.UnregisterClient:
@@ -68,6 +70,8 @@ func (i *incarnation) handleTool(c *connection, cmd *wire.Command) *wire.Command
 		return i.queryMessage(cmd)
 	case wire.GetConsumerConnectionList:
 		return i.consumerConnections(cmd)
+	case wire.GetProducerConnectionList:
+		return i.producerConnections(cmd)
 	case wire.GetConsumeStats:
 		return i.consumeStats(cmd)
 	case wire.QueryTopicConsumeByWho:

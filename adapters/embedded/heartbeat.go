@@ -9,8 +9,9 @@ func (i *incarnation) heartbeat(c *connection, cmd *wire.Command) *wire.Command 
 	if err != nil {
 		return refuse(wire.SystemError, err.Error())
 	}
+	m := member{conn: c, client: beat.ClientID, language: cmd.Language, version: cmd.Version}
 	for _, p := range beat.Producers {
-		i.members.produce(p.Group, beat.ClientID, c)
+		i.producers.join(p.Group, m)
 	}
 	// A client that sends no fingerprint always sends everything, and is always told to.
 	all := beat.Fingerprint == 0
@@ -24,7 +25,6 @@ func (i *incarnation) heartbeat(c *connection, cmd *wire.Command) *wire.Command 
 		for k := range g.Subscriptions {
 			j.subscriptions = append(j.subscriptions, announced(g.Subscriptions[k]))
 		}
-		m := member{conn: c, client: beat.ClientID, language: cmd.Language, version: cmd.Version}
 		changed, differs := i.members.join(j, m)
 		if changed {
 			i.notify(g.Group)
@@ -44,7 +44,7 @@ func (i *incarnation) unregister(c *connection, cmd *wire.Command) *wire.Command
 		return refuse(wire.SystemError, err.Error())
 	}
 	if h.ProducerGroup != "" {
-		i.members.leaveProducer(h.ProducerGroup, c)
+		i.producers.leave(h.ProducerGroup, c)
 	}
 	if h.ConsumerGroup != "" && i.members.leave(h.ConsumerGroup, c) {
 		i.notify(h.ConsumerGroup)

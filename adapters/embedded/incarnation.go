@@ -11,12 +11,13 @@ import (
 
 // incarnation is one life of a broker, from start to stop: what a process has in memory.
 type incarnation struct {
-	b        *Broker
-	endpoint *endpoint
-	members  *memberTable
-	locks    *lockTable
-	holds    *holdTable
-	entry    *registration
+	b         *Broker
+	endpoint  *endpoint
+	members   *memberTable
+	producers *producerTable
+	locks     *lockTable
+	holds     *holdTable
+	entry     *registration
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -27,16 +28,17 @@ type incarnation struct {
 func newIncarnation(b *Broker, l net.Listener) *incarnation {
 	ctx, cancel := context.WithCancel(context.Background())
 	i := &incarnation{
-		b: b, members: newMemberTable(), locks: newLockTable(), holds: newHoldTable(),
+		b: b, members: newMemberTable(), producers: newProducerTable(), locks: newLockTable(), holds: newHoldTable(),
 		ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
 	}
 	i.entry = &registration{
 		key: brokerKey{b.cfg.BrokerName, b.cfg.BrokerID}, cluster: b.cfg.ClusterName, addr: b.route, topics: b.topics,
 	}
 	b.nameServer.register(i.entry)
-	i.wg.Add(2)
+	i.wg.Add(3)
 	go i.keepHouse()
 	go i.deliverDelayed()
+	go i.checkTransactions()
 	i.endpoint = serve(l, endpointConfig{
 		tls: b.cfg.TLS, log: b.cfg.Log, faults: b.faults, events: b.events, handle: i.handle, gone: i.gone,
 	})
@@ -68,7 +70,7 @@ func (i *incarnation) keepHouse() {
 			}
 			i.retain()
 		case now := <-members.C:
-			for _, c := range i.members.expired(now) {
+			for _, c := range append(i.members.expired(now), i.producers.expired(now)...) {
 				c.session.Close() // its end makes it gone
 			}
 		}
@@ -94,6 +96,7 @@ func (i *incarnation) retain() {
 // gone forgets a connection in all tables and tells the groups it was in.
 func (i *incarnation) gone(c *connection) {
 	i.holds.dropped(c)
+	i.producers.closed(c)
 	for _, group := range i.members.closed(c) {
 		i.notify(group)
 	}

@@ -99,12 +99,10 @@ type membership struct {
 type memberTable struct {
 	mu     sync.RWMutex
 	groups map[string]*membership
-	// producers: group to connections; only kept so that an unregistration can be understood.
-	producers map[string]map[*connection]string
 }
 
 func newMemberTable() *memberTable {
-	return &memberTable{groups: map[string]*membership{}, producers: map[string]map[*connection]string{}}
+	return &memberTable{groups: map[string]*membership{}}
 }
 
 // joining is one group of a heartbeat.
@@ -164,16 +162,6 @@ func (t *memberTable) join(j joining, m member) (changed, differs bool) {
 	return changed, differs
 }
 
-// produce registers a connection with a producer group.
-func (t *memberTable) produce(group, client string, c *connection) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.producers[group] == nil {
-		t.producers[group] = map[*connection]string{}
-	}
-	t.producers[group][c] = client
-}
-
 // leave removes a connection from a group; false if it was not in it. A group without members disappears.
 func (t *memberTable) leave(group string, c *connection) bool {
 	t.mu.Lock()
@@ -194,29 +182,13 @@ func (t *memberTable) remove(group string, c *connection) bool {
 	return true
 }
 
-// leaveProducer removes a connection from a producer group.
-func (t *memberTable) leaveProducer(group string, c *connection) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.producers[group], c)
-	if len(t.producers[group]) == 0 {
-		delete(t.producers, group)
-	}
-}
-
-// closed removes a connection from everything and gives the consumer groups it was in.
+// closed removes a connection from all groups and gives those it was in.
 func (t *memberTable) closed(c *connection) (groups []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name := range t.groups {
 		if t.remove(name, c) {
 			groups = append(groups, name)
-		}
-	}
-	for name, conns := range t.producers {
-		delete(conns, c)
-		if len(conns) == 0 {
-			delete(t.producers, name)
 		}
 	}
 	slices.Sort(groups)

@@ -83,7 +83,8 @@ func (i *incarnation) deliverLevel(queue int) (left time.Duration, waiting bool)
 }
 
 // deliver stores one delayed message under its real topic. A record that cannot be read, or that has no topic to go to,
-// is passed over: there is nobody to tell.
+// is passed over: there is nobody to tell. So is a half message: transactions cannot be delayed, and a real broker drops them
+// here, too.
 func (i *incarnation) deliver(e entry) {
 	record, ok := i.b.store.record(e.physical, e.size)
 	if !ok {
@@ -95,7 +96,7 @@ func (i *incarnation) deliver(e entry) {
 	}
 	topic := m.Property(messages.PropertyRealTopic)
 	queue, err := strconv.Atoi(m.Property(messages.PropertyRealQueueID))
-	if err != nil || topic == "" || i.b.topics.get(topic) == nil {
+	if err != nil || topic == "" || topic == halfTopic || i.b.topics.get(topic) == nil {
 		return
 	}
 	if d, err := i.b.draftOf(m, topic, int32(queue), 0); err == nil {

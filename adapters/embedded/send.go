@@ -58,8 +58,16 @@ func (i *incarnation) sendAnswer(c *connection, cmd *wire.Command) *wire.Command
 			m.SetProperty(messages.PropertyDelay, "-1")
 		}
 	}
+	half := isHalf(m, level)
+	if half && i.b.cfg.NoTransactions {
+		return refuse(wire.NoPermission, fmt.Sprintf("the broker[%s] sending transaction message is forbidden", i.b.ip()))
+	}
 	i.b.stamp(m)
-	d, refusal := i.take(m, topic, queue, level)
+	place := queueID{topic, queue}
+	if half {
+		place = prepare(m, place)
+	}
+	d, refusal := i.take(m, place.topic, place.id, level)
 	if refusal != nil {
 		return refusal
 	}
@@ -70,12 +78,9 @@ func (i *incarnation) sendAnswer(c *connection, cmd *wire.Command) *wire.Command
 	return i.sent(i.b.offsetID(at[0].physical), queue, at[0].queueOffset, m.Property(messages.PropertyUniqueKey))
 }
 
-// unsupportedMessage refuses what this broker cannot keep its word on: half messages of transactions, and delivery at a
-// time instead of a delay level. A real broker that has both switched off answers alike.
+// unsupportedMessage refuses what this broker cannot keep its word on: delivery at a time instead of a delay level. A real
+// broker that has it switched off answers alike.
 func (i *incarnation) unsupportedMessage(m *messages.Message) *wire.Command {
-	if m.Property(messages.PropertyTransactionPrepared) == "true" {
-		return refuse(wire.NoPermission, fmt.Sprintf("the broker[%s] sending transaction message is forbidden", i.b.Addr()))
-	}
 	for _, name := range []string{messages.PropertyTimerDelaySec, messages.PropertyTimerDelayMs, messages.PropertyTimerDeliverMs} {
 		if m.Property(name) != "" {
 			return refuse(wire.MessageIllegal, "timer messages are not enabled, timerWheelEnable is false")

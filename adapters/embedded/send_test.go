@@ -151,11 +151,8 @@ var _ = Describe("sending", func() {
 		Expect(properties).To(HaveKeyWithValue("a", "b"))
 		Expect(properties).NotTo(HaveKey("POP_CK"))
 	})
-	It("refuses transactions and messages for a point in time, rather than deliver them too early", func() {
+	It("refuses messages for a point in time, rather than deliver them too early", func() {
 		setUp(embedded.Config{})
-		answer := p.ask(send("New", 0, "half", "TRAN_MSG\x01true\x02PGROUP\x01pg\x02", "f", "4"))
-		Expect(code(answer)).To(Equal(wire.NoPermission))
-		Expect(answer.Remark).To(ContainSubstring("sending transaction message is forbidden"))
 		for _, name := range []string{"TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS"} {
 			Expect(code(p.ask(send("New", 0, "timed", name+"\x015\x02")))).To(Equal(wire.MessageIllegal))
 		}

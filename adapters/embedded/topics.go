@@ -71,7 +71,9 @@ func newTopicTable(autoCreate bool) *topicTable {
 	if autoCreate {
 		t.put(&topicConfig{name: autoCreateTopic, readQueues: 8, writeQueues: 8, perm: wire.PermRead | wire.PermWrite | wire.PermInherit})
 	}
-	t.put(&topicConfig{name: scheduleTopic, readQueues: 18, writeQueues: 18, perm: wire.PermRead | wire.PermWrite})
+	t.put(queueTopic(scheduleTopic, 18))
+	t.put(queueTopic(halfTopic, 1))
+	t.put(queueTopic(opTopic, 1))
 	return t
 }
 
@@ -110,7 +112,7 @@ func (t *topicTable) names() []string {
 	return slices.Sorted(maps.Keys(t.topics))
 }
 
-// queueTopic is a retry or dead letter topic's configuration.
+// queueTopic is the configuration of a topic with as many queues for reading as for writing.
 func queueTopic(name string, queues int32) *topicConfig {
 	return &topicConfig{name: name, readQueues: queues, writeQueues: queues, perm: wire.PermRead | wire.PermWrite}
 }
@@ -159,8 +161,7 @@ func illegalCharacter(name string) bool {
 // refusesSends tells whether producers may not write to a topic because the broker itself keeps it.
 func refusesSends(name string) bool {
 	switch name {
-	case scheduleTopic, "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC",
-		"SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT":
+	case scheduleTopic, halfTopic, opTopic, uncheckedTopic, "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT":
 		return true
 	}
 	return false

@@ -40,6 +40,20 @@ func DecodeConsumerConnection(body []byte) (*ConsumerConnection, error) {
 	return c, decodeJSON("consumer connection", body, c)
 }
 
+// ProducerConnection is the body of the answer to GET_PRODUCER_CONNECTION_LIST (204).
+type ProducerConnection struct{ Connections []Connection }
+
+func (c *ProducerConnection) json(j *jsonCodec) { objects(j, "connectionSet", &c.Connections) }
+
+// Encode writes strict JSON.
+func (c *ProducerConnection) Encode() []byte { return encodeJSON(c) }
+
+// DecodeProducerConnection reads the body of the answer to 204.
+func DecodeProducerConnection(body []byte) (*ProducerConnection, error) {
+	c := &ProducerConnection{}
+	return c, decodeJSON("producer connection", body, c)
+}
+
 // GroupList is the body of the answer to QUERY_TOPIC_CONSUME_BY_WHO (300).
 type GroupList struct{ Groups []string }
 

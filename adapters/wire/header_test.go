@@ -50,6 +50,7 @@ var requestHeaders = map[wire.RequestCode]func() header{
 	wire.ConsumeMessageDirectly:          func() header { return &wire.ConsumeDirectlyHeader{} },
 	wire.GetConsumeStats:                 func() header { return &wire.ConsumeStatsHeader{} },
 	wire.DeleteSubscriptionGroup:         func() header { return &wire.DeleteGroupHeader{} },
+	wire.EndTransaction:                  func() header { return &wire.EndTransactionHeader{} },
 }
 
 var responseHeaders = map[wire.RequestCode]func() header{

@@ -83,6 +83,8 @@ const (
 	GetTopicStatsInfo RequestCode = 202
 	// GetConsumerConnectionList members and subscriptions of a group.
 	GetConsumerConnectionList RequestCode = 203
+	// GetProducerConnectionList members of a producer group.
+	GetProducerConnectionList RequestCode = 204
 	// WipeWritePermOfBroker takes the write permission of a broker's topics.
 	WipeWritePermOfBroker RequestCode = 205
 	// GetAllTopicListFromNameServer names of all topics.
@@ -219,6 +221,7 @@ var requestNames = map[RequestCode]string{
 	GetAllSubscriptionGroupConfig:    "GET_ALL_SUBSCRIPTIONGROUP_CONFIG",
 	GetTopicStatsInfo:                "GET_TOPIC_STATS_INFO",
 	GetConsumerConnectionList:        "GET_CONSUMER_CONNECTION_LIST",
+	GetProducerConnectionList:        "GET_PRODUCER_CONNECTION_LIST",
 	WipeWritePermOfBroker:            "WIPE_WRITE_PERM_OF_BROKER",
 	GetAllTopicListFromNameServer:    "GET_ALL_TOPIC_LIST_FROM_NAMESERVER",
 	DeleteSubscriptionGroup:          "DELETE_SUBSCRIPTIONGROUP",

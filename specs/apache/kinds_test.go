@@ -35,14 +35,11 @@ func consumingAs(ctx context.Context, group, nameServer, topic string, config tr
 }
 
 // everyKind lets Java send each kind of message and looks at what arrives.
-func everyKind(ctx context.Context, v apachebroker.Version, nameServer, topic string, transactions bool) {
+func everyKind(ctx context.Context, v apachebroker.Version, nameServer, topic string) {
 	GinkgoHelper()
 	got := consuming(ctx, nameServer, topic, troupe.Config{})
-	args, expected := []string{"--nameserver", nameServer, "--topic", topic}, []string{"dressed", "delayed", "batch 0", "batch 1", "batch 2"}
-	if transactions {
-		args, expected = append(args, "--transactions", "true"), append(expected, "committed")
-	}
-	p := javaProgram(ctx, v, "Kinds", args...)
+	expected := []string{"dressed", "delayed", "batch 0", "batch 1", "batch 2", "committed"}
+	p := javaProgram(ctx, v, "Kinds", "--nameserver", nameServer, "--topic", topic)
 	kinds := map[string]*troupe.Message{}
 	for range expected {
 		var m *troupe.Message
@@ -87,10 +84,8 @@ func everyKind(ctx context.Context, v apachebroker.Version, nameServer, topic st
 		}
 		Expect(m.Property("place")).To(Equal(place))
 	}
-	if transactions {
-		Expect(kinds["committed"].MessageID()).To(Equal(p[4].MsgID))
-		Expect(kinds["committed"].Property(messages.PropertyTransactionPrepared)).To(Equal("true"), "Java leaves it on")
-	}
+	Expect(kinds["committed"].MessageID()).To(Equal(p[4].MsgID))
+	Expect(kinds["committed"].Property(messages.PropertyTransactionPrepared)).To(Equal("true"), "Java leaves it on")
 	Consistently(got).WithContext(ctx).WithTimeout(2 * time.Second).ShouldNot(Receive())
 }
 
@@ -106,7 +101,7 @@ var _ = onEveryVersion("A Java producer's messages", func(v apachebroker.Version
 	It("arrive, whatever their kind: any property, delayed, in a batch, in a transaction; what was rolled back does not", func(ctx SpecContext) {
 		topic := unique("Kinds")
 		Expect(cluster(ctx).CreateTopic(ctx, topic, 2)).To(Succeed())
-		everyKind(ctx, v, cluster(ctx).NameServer(), topic, true)
+		everyKind(ctx, v, cluster(ctx).NameServer(), topic)
 	}, SpecTimeout(3*time.Minute))
 
 	It("arrive one by one out of batches that the broker has kept as such", func(ctx SpecContext) {
@@ -186,13 +181,13 @@ func everyCodec(ctx context.Context, v apachebroker.Version, nameServer, topic s
 }
 
 var _ = Describe("A Java producer's messages on the embedded broker", Label("apache", "peers-on-embedded"), func() {
-	It("arrive, whatever their kind: any property, delayed, in a batch, packed by any codec", func(ctx SpecContext) {
+	It("arrive, whatever their kind: any property, delayed, in a batch, in a transaction, packed by any codec", func(ctx SpecContext) {
 		broker, err := embedded.Start(ctx, embedded.Config{})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(broker.Close()).To(Succeed()) })
 		Expect(broker.CreateTopic("kinds", 2)).To(Succeed())
 		Expect(broker.CreateTopic("packed", 1)).To(Succeed())
-		everyKind(ctx, apachebroker.V5_3_3, broker.Addr(), "kinds", false)
+		everyKind(ctx, apachebroker.V5_3_3, broker.Addr(), "kinds")
 		everyCodec(ctx, apachebroker.V5_3_3, broker.Addr(), "packed")
 	}, SpecTimeout(3*time.Minute))
 })

@@ -13,7 +13,7 @@ import org.apache.rocketmq.common.message.MessageExt;
 /**
  * Sends one message of each kind and prints what the broker said about each; the body of a message is the name of its kind.
  *
- * <p>--nameserver A --topic T [--transactions true: also "rolled back" and "committed"]
+ * <p>--nameserver A --topic T
  */
 public final class Kinds {
     public static void main(String[] args) throws Exception {
@@ -47,10 +47,8 @@ public final class Kinds {
                 batch.add(m);
             }
             sent(producer.send(batch));
-            if (peer.text("transactions", "false").equals("true")) {
-                sent(producer.sendMessageInTransaction(message(topic, "rolled back"), LocalTransactionState.ROLLBACK_MESSAGE));
-                sent(producer.sendMessageInTransaction(message(topic, "committed"), LocalTransactionState.COMMIT_MESSAGE));
-            }
+            sent(producer.sendMessageInTransaction(message(topic, "rolled back"), LocalTransactionState.ROLLBACK_MESSAGE));
+            sent(producer.sendMessageInTransaction(message(topic, "committed"), LocalTransactionState.COMMIT_MESSAGE));
         } finally {
             producer.shutdown();
         }
